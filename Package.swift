@@ -1,0 +1,95 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// The folder list is the architecture: Converters/ bring a model in, Graphs/ is the compiler, Sources/ runs and
+// uses a graph, Bench/ measures it. Imports run one way only; docs/ARCHITECTURE.md has the order.
+
+let package = Package(
+    name: "mlgraph",
+    platforms: [.macOS(.v14)],
+    products: [
+        .library(name: "Tensors", targets: ["Tensors"]),
+        .library(name: "Tokenizers", targets: ["Tokenizers"]),
+        .library(name: "Tasks", targets: ["Tasks"]),
+        .library(name: "Conversion", targets: ["ModelConversion"]),
+        .executable(name: "mlconv", targets: ["mlconv"]),
+        .executable(name: "mlrun", targets: ["mlrun"]),
+    ],
+    targets: [
+        // Sources: numbers and C
+        .target(name: "Tensors", path: "Sources/Tensors"),
+        .target(name: "CKernels", path: "Sources/CKernels"),
+        .target(
+            name: "COpenBLAS", path: "Sources/COpenBLAS",
+            linkerSettings: [
+                .linkedLibrary("dl", .when(platforms: [.linux])),
+                .linkedFramework("Accelerate", .when(platforms: [.macOS])),
+            ]),
+        .systemLibrary(
+            name: "CUtf8proc", path: "Sources/CUtf8proc", pkgConfig: "libutf8proc",
+            providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
+        .systemLibrary(
+            name: "CPCRE2", path: "Sources/CPCRE2", pkgConfig: "libpcre2-8",
+            providers: [.apt(["libpcre2-dev"]), .brew(["pcre2"])]),
+        .systemLibrary(
+            name: "CProtobufC", path: "Sources/CProtobufC", pkgConfig: "libprotobuf-c",
+            providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]),
+
+        // Graphs: the compiler
+        .target(name: "GraphIR", dependencies: ["Tensors"], path: "Graphs/GraphIR"),
+        .target(name: "Operators", dependencies: ["GraphIR", "Tensors"], path: "Graphs/Operators"),
+        .target(name: "Optimizer", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Graphs/Optimizer"),
+        .target(name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Graphs/GraphFile"),
+
+        // Sources: text to ids
+        .target(name: "Tokenizers", dependencies: ["Tensors", "CUtf8proc", "CPCRE2"], path: "Sources/Tokenizers"),
+
+        // Converters: a model file becomes a graph
+        .target(name: "CONNX", dependencies: ["CProtobufC"], path: "Converters/CONNX"),
+        .target(
+            name: "ONNXConverter", dependencies: ["CONNX", "Operators", "GraphIR", "Tensors"],
+            path: "Converters/ONNXConverter"),
+        .target(
+            name: "Architectures", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Converters/Architectures"),
+        .target(
+            name: "SafetensorsConverter", dependencies: ["Architectures", "Operators", "GraphIR", "Tensors"],
+            path: "Converters/SafetensorsConverter"),
+        .target(
+            name: "ModelConversion",
+            dependencies: [
+                "ONNXConverter", "SafetensorsConverter", "Optimizer", "GraphFile", "Tokenizers", "Runtime",
+            ], path: "Converters/ModelConversion"),
+
+        // Sources: run a graph, use it
+        .target(
+            name: "Runtime", dependencies: ["CKernels", "COpenBLAS", "Operators", "GraphIR", "Tensors"],
+            path: "Sources/Runtime"),
+        .target(
+            name: "Tasks", dependencies: ["Runtime", "GraphFile", "Tokenizers", "GraphIR", "Tensors"],
+            path: "Sources/Tasks"),
+
+        // Tools
+        .target(name: "CommandLineTools", path: "Sources/CommandLineTools"),
+        .executableTarget(
+            name: "mlconv", dependencies: ["ModelConversion", "CommandLineTools"], path: "Sources/mlconv"),
+        .executableTarget(
+            name: "mlrun", dependencies: ["Tasks", "CommandLineTools"], path: "Sources/mlrun"),
+
+        // Tests
+        .target(name: "TestSupport", dependencies: ["Tensors"], path: "Tests/TestSupport"),
+        .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport"]),
+        .testTarget(name: "KernelTests", dependencies: ["CKernels", "COpenBLAS"]),
+        .testTarget(name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport"]),
+        .testTarget(name: "GraphTests", dependencies: ["GraphFile", "Optimizer", "Operators", "TestSupport"]),
+        .testTarget(
+            name: "ConverterTests",
+            dependencies: ["ONNXConverter", "SafetensorsConverter", "Runtime", "Optimizer", "TestSupport"]),
+        .testTarget(name: "RuntimeTests", dependencies: ["Runtime", "Optimizer", "TestSupport"]),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["ModelConversion", "Tasks", "TestSupport"], path: "Tests/Conformance"),
+        .testTarget(name: "ToolTests", dependencies: ["CommandLineTools", "TestSupport", "mlconv", "mlrun"]),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .gnu11
+)
