@@ -4,6 +4,13 @@ import PackageDescription
 // The folder list is the architecture: Converters/ bring a model in, Graphs/ is the compiler, Sources/ runs and
 // uses a graph, Bench/ measures it. Imports run one way only; docs/ARCHITECTURE.md has the order.
 
+// Debian's libutf8proc.pc carries a flag that the package manager warns of, and the default paths suffice there.
+#if os(Linux)
+let utf8procPkgConfig: String? = nil
+#else
+let utf8procPkgConfig: String? = "libutf8proc"
+#endif
+
 let package = Package(
     name: "mlgraph",
     platforms: [.macOS(.v14)],
@@ -17,7 +24,8 @@ let package = Package(
     ],
     targets: [
         // Sources: numbers and C
-        .target(name: "Tensors", path: "Sources/Tensors"),
+        .target(name: "JSON", path: "Sources/JSON"),
+        .target(name: "Tensors", dependencies: ["JSON"], path: "Sources/Tensors"),
         .target(name: "CKernels", path: "Sources/CKernels"),
         .target(
             name: "COpenBLAS", path: "Sources/COpenBLAS",
@@ -26,7 +34,7 @@ let package = Package(
                 .linkedFramework("Accelerate", .when(platforms: [.macOS])),
             ]),
         .systemLibrary(
-            name: "CUtf8proc", path: "Sources/CUtf8proc", pkgConfig: "libutf8proc",
+            name: "CUtf8proc", path: "Sources/CUtf8proc", pkgConfig: utf8procPkgConfig,
             providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
         .systemLibrary(
             name: "CPCRE2", path: "Sources/CPCRE2", pkgConfig: "libpcre2-8",
@@ -39,10 +47,10 @@ let package = Package(
         .target(name: "GraphIR", dependencies: ["Tensors"], path: "Graphs/GraphIR"),
         .target(name: "Operators", dependencies: ["GraphIR", "Tensors"], path: "Graphs/Operators"),
         .target(name: "Optimizer", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Graphs/Optimizer"),
-        .target(name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Graphs/GraphFile"),
+        .target(name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors", "JSON"], path: "Graphs/GraphFile"),
 
         // Sources: text to ids
-        .target(name: "Tokenizers", dependencies: ["Tensors", "CUtf8proc", "CPCRE2"], path: "Sources/Tokenizers"),
+        .target(name: "Tokenizers", dependencies: ["JSON", "Tensors", "CUtf8proc", "CPCRE2"], path: "Sources/Tokenizers"),
 
         // Converters: a model file becomes a graph
         .target(name: "CONNX", dependencies: ["CProtobufC"], path: "Converters/CONNX"),
@@ -50,14 +58,15 @@ let package = Package(
             name: "ONNXConverter", dependencies: ["CONNX", "Operators", "GraphIR", "Tensors"],
             path: "Converters/ONNXConverter"),
         .target(
-            name: "Architectures", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Converters/Architectures"),
+            name: "Architectures", dependencies: ["Operators", "GraphIR", "Tensors", "JSON"],
+            path: "Converters/Architectures"),
         .target(
-            name: "SafetensorsConverter", dependencies: ["Architectures", "Operators", "GraphIR", "Tensors"],
+            name: "SafetensorsConverter", dependencies: ["Architectures", "Operators", "GraphIR", "Tensors", "JSON"],
             path: "Converters/SafetensorsConverter"),
         .target(
             name: "ModelConversion",
             dependencies: [
-                "ONNXConverter", "SafetensorsConverter", "Optimizer", "GraphFile", "Tokenizers", "Runtime",
+                "ONNXConverter", "SafetensorsConverter", "Optimizer", "GraphFile", "Tokenizers", "Runtime", "JSON",
             ], path: "Converters/ModelConversion"),
 
         // Sources: run a graph, use it
@@ -69,14 +78,14 @@ let package = Package(
             path: "Sources/Tasks"),
 
         // Tools
-        .target(name: "CommandLineTools", path: "Sources/CommandLineTools"),
+        .target(name: "CommandLineTools", dependencies: ["JSON"], path: "Sources/CommandLineTools"),
         .executableTarget(
             name: "mlconv", dependencies: ["ModelConversion", "CommandLineTools"], path: "Sources/mlconv"),
         .executableTarget(
             name: "mlrun", dependencies: ["Tasks", "CommandLineTools"], path: "Sources/mlrun"),
 
         // Tests
-        .target(name: "TestSupport", dependencies: ["Tensors"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["Tensors", "JSON"], path: "Tests/TestSupport"),
         .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport"]),
         .testTarget(name: "KernelTests", dependencies: ["CKernels", "COpenBLAS"]),
         .testTarget(name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport"]),

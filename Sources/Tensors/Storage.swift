@@ -1,0 +1,83 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import Foundation
+
+/// Bytes that do not change and outlive every tensor that points into them: heap memory or a mapped file.
+///
+/// `@unchecked Sendable`: the memory is written only before `init` returns.
+public final class Storage: @unchecked Sendable {
+    public let bytes: UnsafeRawBufferPointer
+    private enum Owner { case heap(UnsafeMutableRawPointer), mapping }
+    private let owner: Owner
+
+    /// Data starts on a cache line, which every kernel is content with.
+    public static let alignment = 64
+
+    /// Fresh memory that `fill` writes. It is not zeroed before.
+    public init(byteCount: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
+        let pointer = UnsafeMutableRawPointer.allocate(byteCount: max(byteCount, 1), alignment: Self.alignment)
+        do {
+            try fill(UnsafeMutableRawBufferPointer(start: pointer, count: byteCount))
+        } catch {
+            pointer.deallocate()
+            throw error
+        }
+        bytes = UnsafeRawBufferPointer(start: pointer, count: byteCount)
+        owner = .heap(pointer)
+    }
+
+    /// Maps a file read-only.
+    ///
+    /// - Throws: `FileError` naming the path when it is missing, unreadable or no regular file.
+    public init(mapping url: URL) throws {
+        let path = url.path
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileError(path: path, reason: Self.reason(errno)) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileError(path: path, reason: Self.reason(errno)) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
+            throw FileError(path: path, reason: isFolder ? "is a folder, not a file" : "is not a regular file")
+        }
+        guard let count = Int(exactly: status.st_size) else { throw FileError(path: path, reason: "is too large") }
+        if count == 0 {
+            let pointer = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: Self.alignment)
+            bytes = UnsafeRawBufferPointer(start: pointer, count: 0)
+            owner = .heap(pointer)
+            return
+        }
+        guard let pointer = mmap(nil, count, PROT_READ, MAP_PRIVATE, descriptor, 0), pointer != MAP_FAILED else {
+            throw FileError(path: path, reason: Self.reason(errno))
+        }
+        bytes = UnsafeRawBufferPointer(start: pointer, count: count)
+        owner = .mapping
+    }
+
+    private static func reason(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
+
+    deinit {
+        switch owner {
+        case .heap(let pointer): pointer.deallocate()
+        case .mapping: munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
+        }
+    }
+}
+
+/// A file that cannot be opened, read or written.
+public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
+    public let path: String
+    public let reason: String
+
+    public init(path: String, reason: String) {
+        self.path = path
+        self.reason = reason
+    }
+
+    public var description: String { "\(path): \(reason)" }
+}
