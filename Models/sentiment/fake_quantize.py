@@ -1,0 +1,16 @@
+"""The effect of int8 weights, in float32: every weight is rounded to its int8 value and back.
+
+Symmetric, scale = max |row| / 127, one scale per output channel of a Linear and per row of an Embedding.
+"""
+
+import torch
+
+
+@torch.no_grad()
+def fake_quantize(model: torch.nn.Module) -> None:
+    """Rounds the weights of all Linear and Embedding modules in place; biases and norms stay."""
+    for module in model.modules():
+        if isinstance(module, (torch.nn.Linear, torch.nn.Embedding)):
+            weight = module.weight
+            scale = weight.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny) / 127
+            weight.copy_((weight / scale).round().clamp(-127, 127) * scale)
