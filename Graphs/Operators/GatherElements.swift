@@ -1,0 +1,21 @@
+import GraphIR
+import Tensors
+
+/// `out[i][j][k] = x[i][indices[i][j][k]][k]` (for axis 1): one index per output element. Operands: x, indices (i32 or i64) of the same
+/// rank; the output has the shape of indices. Negative indices count from the end.
+public struct GatherElements: Operator {
+    public let axis: Int
+    public init(axis: Int) { self.axis = axis }
+    public static let name = "gather_elements"
+    public static let arity = 2...2
+
+    public func inferTypes(_ operands: Operands) throws -> [TensorType] {
+        let x = try operands.type(0)
+        let indices = try operands.require(1, { $0 == .i64 || $0 == .i32 }, "i32 or i64")
+        _ = try normalized(axis: axis, rank: x.rank)
+        guard x.rank == indices.rank else {
+            throw OperatorError(.shapeMismatch, "indices of rank \(indices.rank) for a tensor of rank \(x.rank)")
+        }
+        return [TensorType(x.dtype, indices.dims)]
+    }
+}

@@ -1,0 +1,62 @@
+import GraphIR
+import Tensors
+
+/// The function applied to the result of a `linear`, before a residual is added.
+public enum Activation: String, Sendable, Hashable, Codable, CaseIterable {
+    case none, relu, gelu, gelu_tanh, tanh, sigmoid, silu
+
+    /// The same function as an operator of its own; nil for `none`.
+    public var unary: Unary? {
+        switch self {
+        case .none: return nil
+        case .relu: return Unary(.relu)
+        case .gelu: return Unary(.gelu)
+        case .gelu_tanh: return Unary(.gelu_tanh)
+        case .tanh: return Unary(.tanh)
+        case .sigmoid: return Unary(.sigmoid)
+        case .silu: return Unary(.silu)
+        }
+    }
+}
+
+/// A dense layer, `activation(x W + bias) + residual`. Operands: x `[..., in]`, weight, bias `[out]` or absent, residual
+/// `[..., out]` or absent; the output is `[..., out]`.
+public struct Linear: Operator {
+    /// How the weight matrix lies in memory.
+    public enum Layout: String, Sendable, Hashable, Codable {
+        /// `[in, out]`, as ONNX MatMul has it.
+        case input_output
+        /// `[out, in]`, as PyTorch's nn.Linear stores it.
+        case output_input
+    }
+    public let layout: Layout
+    public let activation: Activation
+
+    public init(layout: Layout, activation: Activation = .none) {
+        self.layout = layout
+        self.activation = activation
+    }
+    public static let name = "linear"
+    public static let arity = 2...4
+
+    public func inferTypes(_ operands: Operands) throws -> [TensorType] {
+        let dtype = try operands.requireSameType(0..<4)
+        try operands.require(0, \.isFloat, "a float")
+        let x = try operands.type(0).dims
+        let weight = try operands.type(1).dims
+        guard let last = x.last else { throw OperatorError(.shapeMismatch, "the input of linear is a scalar") }
+        guard weight.count == 2 else { throw OperatorError(.shapeMismatch, "the weight of linear has rank \(weight.count), not 2") }
+        let (inner, out) = layout == .input_output ? (weight[0], weight[1]) : (weight[1], weight[0])
+        try requireEqual(last, inner, "input width and weight [\(text(weight))] differ")
+        if let bias = operands.optional(2)?.type {
+            guard bias.rank == 1 else { throw OperatorError(.shapeMismatch, "the bias of linear has rank \(bias.rank), not 1") }
+            try requireEqual(bias.dims[0], out, "bias and weight [\(text(weight))] differ")
+        }
+        let dims = x.dropLast() + [out]
+        if let residual = operands.optional(3)?.type {
+            guard residual.rank == dims.count else { throw OperatorError(.shapeMismatch, "the residual of linear has rank \(residual.rank)") }
+            for (a, b) in zip(residual.dims, dims) { try requireEqual(a, b, "the residual differs from the output") }
+        }
+        return [TensorType(dtype, Array(dims))]
+    }
+}

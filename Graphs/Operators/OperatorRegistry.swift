@@ -1,0 +1,42 @@
+import GraphIR
+
+/// Every operator of the graph, one line each. The text form finds them here by name.
+public enum OperatorRegistry {
+    public static let all: [any Operator.Type] = [
+        Unary.self,
+        Binary.self,
+        Compare.self,
+        Select.self,
+        Cast.self,
+        MatMul.self,
+        Linear.self,
+        Reduce.self,
+        Softmax.self,
+        LayerNorm.self,
+        RMSNorm.self,
+        ScaledDotProductAttention.self,
+        Gather.self,
+        GatherElements.self,
+        GatherND.self,
+        ScatterND.self,
+        Reshape.self,
+        ExpandDims.self,
+        Squeeze.self,
+        Transpose.self,
+        Concat.self,
+        Slice.self,
+        Expand.self,
+        Tile.self,
+        Pad.self,
+        Arange.self,
+        Fill.self,
+        ShapeOf.self,
+        Dims.self,
+        CumSum.self,
+        Trilu.self,
+        Quantize.self,
+        Dequantize.self,
+        DynamicQuantize.self,
+        MatMulInteger.self,
+    ]
+}

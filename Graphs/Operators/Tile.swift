@@ -1,0 +1,26 @@
+import GraphIR
+import Tensors
+
+/// Repeats a tensor along each dim. Operands: x, repeats (i64 vector, one element per dim).
+public struct Tile: Operator {
+    public init() {}
+    public static let name = "tile"
+    public static let arity = 2...2
+
+    public func inferTypes(_ operands: Operands) throws -> [TensorType] {
+        var type = try operands.type(0)
+        let repeats = try operands.require(1, { $0 == .i64 || $0 == .i32 }, "i64")
+        guard repeats.rank == 1 else { throw OperatorError(.shapeMismatch, "the repeats of tile have rank \(repeats.rank), not 1") }
+        try requireEqual(repeats.dims[0], .fixed(type.rank), "repeats of tile and rank differ")
+        let factors = operands.value(1)?.elements
+        for axis in type.dims.indices {
+            if let factor = factors?[axis] {
+                if (factor.fixedValue ?? 0) < 0 { throw OperatorError(.shapeMismatch, "tile repeats \(factor) times") }
+                type.dims[axis] = try type.dims[axis] * factor
+            } else {
+                type.dims[axis] = operands.freshSymbol(axis)
+            }
+        }
+        return [type]
+    }
+}
