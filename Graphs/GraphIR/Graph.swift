@@ -7,6 +7,11 @@ public struct ValueID: Hashable, Sendable, Comparable {
     public static func < (a: ValueID, b: ValueID) -> Bool { a.index < b.index }
 }
 
+/// What fills an input that a caller leaves out. `%attention_mask : i64[batch, sequence] = ones` in text.
+public enum InputDefault: String, Sendable, Hashable, Codable, CaseIterable {
+    case zeros, ones
+}
+
 /// A tensor that flows through the graph: an input, a constant, or an output of a node.
 public struct Value: Sendable {
     /// Unique in its graph; the safetensors key of a constant.
@@ -14,6 +19,8 @@ public struct Value: Sendable {
     public internal(set) var type: TensorType
     /// The contents of a constant.
     public internal(set) var constant: Tensor?
+    /// Of an input: what stands in where it is not given; its shape is the type's. nil: the input is required.
+    public internal(set) var inputDefault: InputDefault?
 }
 
 /// One application of an operator.
@@ -90,8 +97,10 @@ public struct Graph: Sendable {
         return ValueID(values.count - 1)
     }
 
-    public mutating func addInput(_ name: String, _ type: TensorType) -> ValueID {
+    /// Adds an input. One with a default is optional for callers; every symbol of its type must occur in a required input.
+    public mutating func addInput(_ name: String, _ type: TensorType, default inputDefault: InputDefault? = nil) -> ValueID {
         let id = addValue(name, type)
+        values[id.index].inputDefault = inputDefault
         inputs.append(id)
         return id
     }
@@ -172,7 +181,10 @@ public struct Graph: Sendable {
             used.formUnion(node.outputs)
         }
         let inputSet = Set(inputs)
-        for id in inputs { renamed[id] = result.addInput(values[id.index].name, values[id.index].type) }
+        for id in inputs {
+            let value = values[id.index]
+            renamed[id] = result.addInput(value.name, value.type, default: value.inputDefault)
+        }
         for index in values.indices where used.contains(ValueID(index)) && !inputSet.contains(ValueID(index)) {
             let value = values[index]
             if let tensor = value.constant {

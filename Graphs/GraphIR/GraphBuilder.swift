@@ -15,7 +15,9 @@ public struct GraphBuilder: Sendable {
 
     public init(name: String) { graph = Graph(name: name) }
 
-    public mutating func input(_ name: String, _ type: TensorType) -> ValueID { graph.addInput(name, type) }
+    public mutating func input(_ name: String, _ type: TensorType, default inputDefault: InputDefault? = nil) -> ValueID {
+        graph.addInput(name, type, default: inputDefault)
+    }
 
     /// A constant. Small ones (up to 64 bytes) without a name of their own are shared.
     public mutating func constant(_ tensor: Tensor, name: String? = nil) -> ValueID {

@@ -18,6 +18,12 @@ extension Graph {
             VerificationError(graph: name, place: place, reason: reason)
         }
         var defined = Set(inputs)
+        let given = Set(inputs.filter { self[$0].inputDefault == nil }.flatMap { type($0).dims.flatMap(\.symbols) })
+        for input in inputs where self[input].inputDefault != nil {
+            for symbol in type(input).dims.flatMap(\.symbols) where !given.contains(symbol) {
+                throw fail("%\(self[input].name)", "has a default, but no required input tells the size \(symbol)")
+            }
+        }
         for (index, value) in values.enumerated() {
             guard let constant = value.constant else { continue }
             let id = ValueID(index)
