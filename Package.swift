@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "ModelConversion",
             dependencies: [
-                "ONNXConverter", "SafetensorsConverter", "Optimizer", "GraphFile", "Tokenizers", "Runtime", "JSON",
+                "ONNXConverter", "SafetensorsConverter", "Optimizer", "GraphFile", "Tokenizers", "JSON",
             ], path: "Converters/ModelConversion"),
 
         // Sources: run a graph, use it
@@ -78,9 +78,10 @@ let package = Package(
             path: "Sources/Tasks"),
 
         // Tools
-        .target(name: "CommandLineTools", dependencies: ["JSON"], path: "Sources/CommandLineTools"),
+        .target(name: "CCommandLine", path: "Sources/CCommandLine"),
+        .target(name: "CommandLineTools", dependencies: ["CCommandLine", "JSON"], path: "Sources/CommandLineTools"),
         .executableTarget(
-            name: "mlconv", dependencies: ["ModelConversion", "CommandLineTools"], path: "Sources/mlconv"),
+            name: "mlconv", dependencies: ["ModelConversion", "Runtime", "CommandLineTools"], path: "Sources/mlconv"),
         .executableTarget(
             name: "mlrun", dependencies: ["Tasks", "CommandLineTools"], path: "Sources/mlrun"),
 
