@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The main job, end to end: Models/demo.sh FOLDER_OF_TOOLS
+set -euo pipefail
+tools=$(realpath "$1")
+cd "$(dirname "$0")/.."
+
+step() { printf '\n$ %s\n' "$*"; "$@"; }
+
+step python3 Models/fetch.py minilm minilm-int8
+step Models/convert.sh "$tools/mlconv" minilm minilm-int8
+
+PATH="$tools:$PATH"
+step mlrun classify "I love this" "The parcel arrived on Tuesday." "Never again: it broke after a day."
+step mlrun similarity "A man is eating food." "Someone is having a meal."
+step mlrun embed --format json "A sentence becomes 384 numbers." | cut -c1-120
+step mlrun similarity -m minilm-int8 "A man is eating food." "Someone is having a meal."
+
+lines=$(mktemp)
+trap 'rm -f "$lines"' EXIT
+cat > "$lines" <<'TEXT'
+How do I reset my password?
+The invoice is due at the end of the month.
+Our office is closed on public holidays.
+You can change your login details in the account settings.
+Shipping takes three to five working days.
+TEXT
+step mlrun search --in "$lines" --top 3 "I forgot my login"
