@@ -36,7 +36,8 @@ public final class Storage: @unchecked Sendable {
     /// - Throws: `FileError` naming the path when it is missing, unreadable or no regular file.
     public init(mapping url: URL) throws {
         let path = url.path
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // Without O_NONBLOCK opening a named pipe would wait for its writer instead of failing below.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileError(path: path, reason: Self.reason(errno)) }
         defer { close(descriptor) }
         var status = stat()
