@@ -22,7 +22,10 @@ public struct SymbolicTensor: Sendable, Hashable {
     /// The contents of an integer or bool tensor.
     public init?(_ tensor: Tensor) {
         guard !tensor.dtype.isFloat, tensor.count <= Self.maximumCount else { return nil }
-        self.init(shape: tensor.shape, elements: tensor.integers().map { .fixed(Int($0)) })
+        let values = tensor.integers()
+        // The upper half of u64 has no place in `Int`.
+        if tensor.dtype == .u64, values.contains(where: { $0 < 0 }) { return nil }
+        self.init(shape: tensor.shape, elements: values.map { .fixed(Int($0)) })
     }
 
     /// The numbers, when all elements are numbers.

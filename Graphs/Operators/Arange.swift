@@ -41,6 +41,21 @@ public struct Arange: Operator {
         guard let start = operands.value(0)?.elements.first, let delta = operands.value(2)?.elements.first,
             let count = try inferTypes(operands)[0].dims[0].fixedValue, count <= SymbolicTensor.maximumCount
         else { return [] }
-        return [SymbolicTensor(try (0..<count).map { try start + .fixed($0) * delta })]
+        guard let elements = try? (0..<count).map({ try start + .fixed($0) * delta }), let dtype = operands.optional(0)?.type.dtype else { return [] }
+        return [SymbolicTensor(elements)?.held(by: dtype)]
+    }
+}
+
+extension Arange {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let count = output.shape[0]
+        let (start, delta) = (try inputs[0], try inputs[2])
+        if output.dtype.isFloat {
+            let (first, step) = (start.doubles()[0], delta.doubles()[0])
+            return [try Tensor(doubles: (0..<count).map { first + Double($0) * step }, dtype: output.dtype, shape: output.shape)]
+        }
+        let (first, step) = (start.integers()[0], delta.integers()[0])
+        return [try Tensor(integers: (0..<count).map { first &+ Int64($0) &* step }, dtype: output.dtype, shape: output.shape)]
     }
 }

@@ -12,10 +12,19 @@ public struct Cast: Operator {
     public func inferTypes(_ operands: Operands) throws -> [TensorType] { [TensorType(to, try operands.type(0).dims)] }
 
     public func inferValues(_ operands: Operands) throws -> [SymbolicTensor?] {
-        // Through a float type shape arithmetic stays what it is: sizes are far below 2^24.
-        guard let value = operands.value(0) else { return [] }
-        if to != .bool { return [value] }
+        guard let value = operands.value(0) else {
+            guard let constant = operands.optional(0)?.constant, constant.count <= SymbolicTensor.maximumCount else { return [] }
+            return [SymbolicTensor(try constant.converted(to: to))]
+        }
+        if to != .bool { return [value.held(by: to)] }
         guard let fixed = value.fixedValues else { return [] }
         return [SymbolicTensor(shape: value.shape, elements: fixed.map { .fixed($0 == 0 ? 0 : 1) })]
+    }
+}
+
+extension Cast {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [try inputs[0].converted(to: output.dtype)]
     }
 }

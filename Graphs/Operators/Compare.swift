@@ -37,3 +37,37 @@ public struct Compare: OperatorFamily {
         }]
     }
 }
+
+extension Compare {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let shape = try output(for: inputs).shape
+        let (a, b) = (try inputs[0], try inputs[1])
+        switch a.dtype {
+        case .f64: return [try compare(Double.self, a, b, shape)]
+        case .f32, .f16, .bf16: return [try compare(Float.self, a, b, shape)]
+        case .u64: return [try compare(UInt64.self, a, b, shape)]
+        default: return [try compare(Int64.self, a, b, shape)]
+        }
+    }
+
+    private func compare<T: ComputeNumber>(_ type: T.Type, _ a: Tensor, _ b: Tensor, _ shape: [Int]) throws -> Tensor {
+        func map(_ body: (T, T) -> Bool) throws -> Tensor {
+            try Tensor(dtype: .bool, shape: shape) { bytes in
+                let out = bytes.bindMemory(to: UInt8.self)
+                try T.read(a) { x in
+                    try T.read(b) { y in
+                        broadcastPairs(x, a.shape, y, b.shape, to: shape, into: out) { body($0, $1) ? 1 : 0 }
+                    }
+                }
+            }
+        }
+        switch kind {
+        case .equal: return try map { $0 == $1 }
+        case .not_equal: return try map { $0 != $1 }
+        case .less: return try map { $0 < $1 }
+        case .less_equal: return try map { $0 <= $1 }
+        case .greater: return try map { $0 > $1 }
+        case .greater_equal: return try map { $0 >= $1 }
+        }
+    }
+}

@@ -33,3 +33,29 @@ public struct Concat: Operator {
         return [SymbolicTensor(elements)]
     }
 }
+
+extension Concat {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let split = try AxisSplit(output.shape, axis: normalized(axis: axis, rank: output.shape.count))
+        let size = output.dtype.size
+        return [
+            try Tensor(dtype: output.dtype, shape: output.shape) { target in
+                var start = 0
+                for index in 0..<inputs.count {
+                    let x = try inputs[index]
+                    let block = split.outer == 0 ? 0 : x.byteCount / split.outer
+                    x.withUnsafeBytes { source in
+                        guard block > 0 else { return }
+                        for row in 0..<split.outer {
+                            let to = row * split.size * split.inner * size + start
+                            UnsafeMutableRawBufferPointer(rebasing: target[to..<to + block])
+                                .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[row * block..<(row + 1) * block]))
+                        }
+                    }
+                    start += block
+                }
+            }
+        ]
+    }
+}

@@ -19,3 +19,19 @@ public struct Dequantize: Operator {
         return [TensorType(scale.dtype, x.dims)]
     }
 }
+
+extension Dequantize {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let along = AlongAxis(axis: axis, rank: x.rank)
+        var shifted = x
+        if let zero = inputs.optional(2) {
+            shifted = try mapPairs(x, along.placed(zero), (.i64, x.shape)) { (value: Int64, zero: Int64) in value - zero }
+        }
+        // In f32 and rounded once, also where the result is stored in 16 bits.
+        let working: DType = output.dtype == .f64 ? .f64 : .f32
+        let scale = try along.placed(inputs[1]).converted(to: working)
+        return [try Binary(.mul).evaluate(Inputs([shifted.converted(to: working), scale]))[0].converted(to: output.dtype)]
+    }
+}

@@ -27,3 +27,16 @@ public struct Dims: Operator {
         [SymbolicTensor(shape: shape, elements: elements)]
     }
 }
+
+extension Dims {
+    /// - Throws: `OperatorError` while an element is an expression of symbols: binding them to numbers comes first.
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let values = try elements.map { element in
+            guard let value = element.fixedValue else {
+                throw OperatorError(.unsupported, "dims [\(text(elements))] before their symbols are bound")
+            }
+            return Int64(value)
+        }
+        return [try Tensor(integers: values, shape: shape)]
+    }
+}

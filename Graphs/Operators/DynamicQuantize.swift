@@ -13,3 +13,21 @@ public struct DynamicQuantize: Operator {
         return [TensorType(.u8, x.dims), TensorType(.f32, []), TensorType(.u8, [])]
     }
 }
+
+extension DynamicQuantize {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let outputs = try outputs(for: inputs)
+        let x = try inputs[0]
+        let values = x.floats()
+        let least = values.reduce(0) { $1 < $0 ? $1 : $0 }
+        let greatest = values.reduce(0) { $1 > $0 ? $1 : $0 }
+        // All zero: any scale will do.
+        let scale = greatest == least ? 1 : (greatest - least) / 255
+        let zero = Swift.min(Swift.max(-least / scale, 0), 255).rounded(.toNearestOrEven)
+        let scaleTensor = try Tensor(floats: [scale], shape: [])
+        let zeroTensor = try Tensor(floats: [zero], dtype: .u8, shape: [])
+        let quantized = try Quantize(to: .u8).evaluate(Inputs([x, scaleTensor, zeroTensor]))
+        guard outputs.count == 3 else { throw OperatorError(.invalidAttribute, "dynamic_quantize has three outputs") }
+        return quantized + [scaleTensor, zeroTensor]
+    }
+}

@@ -30,3 +30,11 @@ public struct Expand: Operator {
         return [SymbolicTensor.combining(value, one, shape: shape) { x, _ in x }]
     }
 }
+
+extension Expand {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        return [try stridedCopy(x, shape: output.shape, strides: Shape.broadcastStrides(x.shape, to: output.shape))]
+    }
+}

@@ -21,3 +21,10 @@ public struct ExpandDims: Operator {
         return [SymbolicTensor(shape: shape, elements: value.elements)]
     }
 }
+
+extension ExpandDims {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [try inputs[0].reshaped(output.shape)]
+    }
+}

@@ -29,3 +29,13 @@ public struct Gather: Operator {
         return [SymbolicTensor(shape: indices.shape, elements: elements)]
     }
 }
+
+extension Gather {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let axis = try normalized(axis: axis, rank: x.rank)
+        let positions = try inputs[1].integers().map { try position($0, size: x.shape[axis]) }
+        return [try take(x, axis: axis, positions: positions).reshaped(output.shape)]
+    }
+}

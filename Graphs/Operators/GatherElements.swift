@@ -19,3 +19,31 @@ public struct GatherElements: Operator {
         return [TensorType(x.dtype, indices.dims)]
     }
 }
+
+extension GatherElements {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let axis = try normalized(axis: axis, rank: x.rank)
+        for other in x.shape.indices where other != axis && output.shape[other] > x.shape[other] {
+            throw OperatorError(.shapeMismatch, "indices of shape \(output.shape) for a tensor of shape \(x.shape)")
+        }
+        let strides = Shape.strides(x.shape)
+        let indexStrides = Shape.strides(output.shape)
+        let size = x.dtype.size
+        let indices = try inputs[1].integers()
+        return [
+            try Tensor(dtype: output.dtype, shape: output.shape) { target in
+                try x.withUnsafeBytes { source in
+                    for (place, index) in indices.enumerated() {
+                        var from = try position(index, size: x.shape[axis]) * strides[axis]
+                        for other in x.shape.indices where other != axis {
+                            from += place / indexStrides[other] % output.shape[other] * strides[other]
+                        }
+                        for byte in 0..<size { target[place * size + byte] = source[from * size + byte] }
+                    }
+                }
+            }
+        ]
+    }
+}

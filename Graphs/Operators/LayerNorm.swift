@@ -36,3 +36,49 @@ public struct LayerNorm: Operator {
         return [type]
     }
 }
+
+extension LayerNorm {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [output.dtype == .f64 ? try evaluate(Double.self, inputs, output) : try evaluate(Float.self, inputs, output)]
+    }
+
+    private func evaluate<T: ComputeReal>(_ type: T.Type, _ inputs: Inputs, _ output: (dtype: DType, shape: [Int])) throws -> Tensor {
+        let normalizedShape = Array(output.shape.suffix(normalizedRank))
+        let width = try Shape.count(normalizedShape)
+        func parameter(_ index: Int) throws -> [T]? {
+            guard let tensor = inputs.optional(index) else { return nil }
+            return T.elements(of: try stridedCopy(
+                tensor, shape: normalizedShape, strides: Shape.broadcastStrides(tensor.shape, to: normalizedShape)))
+        }
+        let scale = try parameter(1)
+        let bias = try parameter(2)
+        let residual = inputs.optional(3).map(T.elements(of:))
+        return try T.make(output.dtype, output.shape) { out in
+            try T.read(inputs[0]) { x in
+                var start = 0
+                while start < x.count {
+                    var sum = 0.0
+                    for index in start..<start + width {
+                        out[index] = residual.map { x[index] + $0[index] } ?? x[index]
+                        sum += Double(out[index])
+                    }
+                    let mean = sum / Double(width)
+                    var squares = 0.0
+                    for index in start..<start + width {
+                        let difference = Double(out[index]) - mean
+                        squares += difference * difference
+                    }
+                    let factor = 1 / (squares / Double(width) + Double(epsilon)).squareRoot()
+                    for place in 0..<width {
+                        var value = T.converting((Double(out[start + place]) - mean) * factor)
+                        if let scale { value *= scale[place] }
+                        if let bias { value += bias[place] }
+                        out[start + place] = value
+                    }
+                    start += width
+                }
+            }
+        }
+    }
+}

@@ -60,3 +60,22 @@ public struct Linear: Operator {
         return [TensorType(dtype, Array(dims))]
     }
 }
+
+extension Linear {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        // Half precision is storage only: everything up to the last rounding happens in f32.
+        let working: DType = output.dtype == .f64 ? .f64 : .f32
+        let weight = try inputs[1].converted(to: working)
+        var x = try inputs[0].converted(to: working)
+        let width = x.shape[x.rank - 1]
+        let rows = try Shape.count(Array(x.shape.dropLast()))
+        x = try x.reshaped([rows, width])
+        var result = try MatMul(transposeB: layout == .output_input).evaluate(Inputs([x, weight]))
+        if let bias = inputs.optional(2) { result = try Binary(.add).evaluate(Inputs([result[0], bias.converted(to: working)])) }
+        if let unary = activation.unary { result = try unary.evaluate(Inputs([result[0]])) }
+        result = [try result[0].reshaped(output.shape)]
+        if let residual = inputs.optional(3) { result = try Binary(.add).evaluate(Inputs([result[0], residual.converted(to: working)])) }
+        return [try result[0].converted(to: output.dtype)]
+    }
+}

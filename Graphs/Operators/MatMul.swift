@@ -30,3 +30,16 @@ public struct MatMul: Operator {
         return [TensorType(dtype, try broadcast(Array(a.dropLast(2)), Array(b.dropLast(2))) + [m, n])]
     }
 }
+
+extension MatMul {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let a = try transposeA ? matrixTransposed(inputs[0]) : inputs[0]
+        let b = try transposeB ? matrixTransposed(inputs[1]) : inputs[1]
+        switch output.dtype {
+        case .f64: return [try batchedProduct(Double.self, a, b, output)]
+        case .f32, .f16, .bf16: return [try batchedProduct(Float.self, a, b, output)]
+        default: return [try batchedProduct(Int64.self, a, b, output)]
+        }
+    }
+}

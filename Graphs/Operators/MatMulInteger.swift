@@ -26,3 +26,19 @@ public struct MatMulInteger: Operator {
         return [TensorType(.i32, try broadcast(Array(a.dropLast(2)), Array(b.dropLast(2))) + [a[a.count - 2], b[b.count - 1]])]
     }
 }
+
+extension MatMulInteger {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        // Zero points as columns and rows, so that taking them off is a broadcast subtraction; 16 bits hold every difference.
+        func shifted(_ x: Tensor, _ zero: Tensor?, isColumn: Bool) throws -> Tensor {
+            let wide = try x.converted(to: .i16)
+            guard let zero else { return wide }
+            let vector = try zero.converted(to: .i16).reshaped(isColumn ? [zero.count, 1] : [zero.count])
+            return try mapPairs(wide, vector, (.i16, x.shape)) { (x: Int64, y: Int64) in x &- y }
+        }
+        let a = try shifted(inputs[0], inputs.optional(2), isColumn: true)
+        let b = try shifted(inputs[1], inputs.optional(3), isColumn: false)
+        return [try batchedProduct(Int64.self, a, b, output)]
+    }
+}

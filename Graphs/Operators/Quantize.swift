@@ -36,3 +36,37 @@ func checkScale(_ operands: Operands, axis: Int) throws {
         }
     }
 }
+
+extension Quantize {
+    /// NaN becomes the zero point, as a float that is converted to an integer becomes 0.
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let along = AlongAxis(axis: axis, rank: x.rank)
+        let scale = try along.placed(inputs[1])
+        let (lowest, highest) = to.integerRange
+        let working: DType = x.dtype == .f64 ? .f64 : .f32
+        let quotient = try Binary(.div).evaluate(Inputs([x.converted(to: working), scale.converted(to: working)]))[0]
+        let rounded = try Unary(.round).evaluate(Inputs([quotient]))[0]
+        let zero = try inputs.optional(2).map { try along.placed($0) } ?? Tensor(integers: [0], dtype: to, shape: [])
+        return [
+            try mapPairs(Tensor(integers: rounded.integers(), shape: x.shape), zero, output) { (value: Int64, zero: Int64) in
+                let (sum, overflow) = value.addingReportingOverflow(zero)
+                return overflow ? (value < 0 ? lowest : highest) : Swift.min(Swift.max(sum, lowest), highest)
+            }
+        ]
+    }
+}
+
+/// Lays a scale or zero point out so that it broadcasts along its axis of x.
+struct AlongAxis {
+    let axis: Int
+    let rank: Int
+
+    func placed(_ tensor: Tensor) throws -> Tensor {
+        if tensor.count == 1 { return try tensor.reshaped([]) }
+        var shape = [Int](repeating: 1, count: rank)
+        shape[try normalized(axis: axis, rank: rank)] = tensor.count
+        return try tensor.reshaped(shape)
+    }
+}

@@ -20,3 +20,30 @@ public struct RMSNorm: Operator {
         return [type]
     }
 }
+
+extension RMSNorm {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [output.dtype == .f64 ? try evaluate(Double.self, inputs, output) : try evaluate(Float.self, inputs, output)]
+    }
+
+    private func evaluate<T: ComputeReal>(_ type: T.Type, _ inputs: Inputs, _ output: (dtype: DType, shape: [Int])) throws -> Tensor {
+        let width = output.shape[output.shape.count - 1]
+        let scale = inputs.optional(1).map(T.elements(of:))
+        return try T.make(output.dtype, output.shape) { out in
+            try T.read(inputs[0]) { x in
+                var start = 0
+                while start < x.count {
+                    var squares = 0.0
+                    for index in start..<start + width { squares += Double(x[index]) * Double(x[index]) }
+                    let factor = 1 / (squares / Double(width) + Double(epsilon)).squareRoot()
+                    for place in 0..<width {
+                        let value = T.converting(Double(x[start + place]) * factor)
+                        out[start + place] = scale.map { value * $0[place] } ?? value
+                    }
+                    start += width
+                }
+            }
+        }
+    }
+}

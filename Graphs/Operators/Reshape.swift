@@ -66,3 +66,10 @@ public struct Reshape: Operator {
         return result
     }
 }
+
+extension Reshape {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [try inputs[0].reshaped(output.shape)]
+    }
+}

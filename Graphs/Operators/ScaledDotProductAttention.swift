@@ -52,3 +52,56 @@ public struct ScaledDotProductAttention: Operator {
         return [TensorType(dtype, [q[0], q[1], q[2], v[3]])]
     }
 }
+
+extension ScaledDotProductAttention {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [output.dtype == .f64 ? try evaluate(Double.self, inputs, output) : try evaluate(Float.self, inputs, output)]
+    }
+
+    private func evaluate<T: ComputeReal>(_ type: T.Type, _ inputs: Inputs, _ output: (dtype: DType, shape: [Int])) throws -> Tensor {
+        let (q, k, v) = (try inputs[0], try inputs[1], try inputs[2])
+        let (batch, heads, queries, width) = (q.shape[0], q.shape[1], q.shape[2], q.shape[3])
+        let (shared, keys, valueWidth) = (k.shape[1], k.shape[2], v.shape[3])
+        let scale = T.converting(Double(scale))
+        let mask = inputs.optional(3)
+        // A bool mask is an added one of 0 and minus infinity.
+        let added: [T]? = try mask.map { mask in
+            guard mask.dtype == .bool else { return T.elements(of: mask) }
+            return try mask.withElements(of: UInt8.self) { $0.map { $0 != 0 ? 0 : -T.infinity } }
+        }
+        let maskStrides = mask.map { Shape.broadcastStrides($0.shape, to: [batch, heads, queries, keys]) } ?? []
+        return try T.make(output.dtype, output.shape) { out in
+            for index in out.indices { out[index] = 0 }
+            try T.read(q) { q in try T.read(k) { k in try T.read(v) { v in
+                var weights = [T](repeating: 0, count: keys)
+                for row in 0..<batch * heads * queries {
+                    let (b, h, i) = (row / (heads * queries), row / queries % heads, row % queries)
+                    let group = b * shared + h * shared / heads
+                    let visible = isCausal ? min(max(i + keys - queries + 1, 0), keys) : keys
+                    var largest = -T.infinity
+                    for j in 0..<keys {
+                        var sum: T = 0
+                        for index in 0..<width { sum += q[row * width + index] * k[(group * keys + j) * width + index] }
+                        weights[j] = sum * scale
+                        if let added {
+                            weights[j] += added[b * maskStrides[0] + h * maskStrides[1] + i * maskStrides[2] + j * maskStrides[3]]
+                        }
+                        if j >= visible { weights[j] = -T.infinity }
+                        if weights[j] > largest || weights[j].isNaN { largest = weights[j] }
+                    }
+                    if largest == -T.infinity, emptyRowsAreZero { continue }
+                    var total: T = 0
+                    for j in 0..<keys {
+                        weights[j] = T.exp(weights[j] - largest)
+                        total += weights[j]
+                    }
+                    for j in 0..<keys {
+                        let weight = weights[j] / total
+                        for index in 0..<valueWidth { out[row * valueWidth + index] += weight * v[(group * keys + j) * valueWidth + index] }
+                    }
+                }
+            } } }
+        }
+    }
+}

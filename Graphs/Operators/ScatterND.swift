@@ -21,3 +21,27 @@ public struct ScatterND: Operator {
         return [x]
     }
 }
+
+extension ScatterND {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let (x, indices, updates) = (try inputs[0], try inputs[1], try inputs[2])
+        let tuple = indices.shape[indices.rank - 1]
+        let block = try Shape.count(Array(x.shape[tuple...])) * x.dtype.size
+        let tupleCount = try Shape.count(Array(indices.shape.dropLast()))
+        let values = indices.integers()
+        return [
+            try Tensor(dtype: output.dtype, shape: output.shape) { target in
+                x.withUnsafeBytes { target.copyMemory(from: $0) }
+                try updates.withUnsafeBytes { source in
+                    for row in 0..<tupleCount {
+                        let place = try tuplePosition(values[row * tuple..<(row + 1) * tuple], sizes: x.shape[..<tuple])
+                        guard block > 0 else { continue }
+                        UnsafeMutableRawBufferPointer(rebasing: target[place * block..<(place + 1) * block])
+                            .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[row * block..<(row + 1) * block]))
+                    }
+                }
+            }
+        ]
+    }
+}

@@ -24,3 +24,10 @@ public struct ShapeOf: Operator {
 
     public func inferValues(_ operands: Operands) throws -> [SymbolicTensor?] { [SymbolicTensor(Array(try dims(operands)))] }
 }
+
+extension ShapeOf {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let sizes = try dims(inputs.operands).compactMap(\.fixedValue).map(Int64.init)
+        return [try Tensor(integers: sizes, shape: [sizes.count])]
+    }
+}

@@ -40,6 +40,7 @@ public struct Slice: Operator {
         if let size = size.fixedValue, let start = start.fixedValue, let end = end.fixedValue {
             return .fixed(bounds(size: size, start: start, end: end, step: step).count)
         }
+        if step == -1, start == -1 || (start.fixedValue ?? 0) >= 1 << 31, (end.fixedValue ?? 0) <= -(1 << 31) { return size }
         guard step == 1 else { return nil }
         // Symbolic sizes: a bound is clamped only where it is provably outside.
         func clamp(_ bound: Dim) throws -> Dim? {
@@ -72,7 +73,7 @@ public struct Slice: Operator {
         }
         let first = clamp(start, -1, size - 1)
         let last = clamp(end, -1, size - 1)
-        return (first, last >= first || step == 0 ? 0 : (first - last - 1) / Int(step.magnitude) + 1)
+        return (first, last >= first || step == 0 ? 0 : Int(UInt(first - last - 1) / step.magnitude) + 1)
     }
 
     public func inferValues(_ operands: Operands) throws -> [SymbolicTensor?] {
@@ -86,5 +87,24 @@ public struct Slice: Operator {
         }
         let (first, count) = Self.bounds(size: value.elements.count, start: start, end: end, step: step)
         return [SymbolicTensor((0..<count).map { value.elements[first + $0 * step] })]
+    }
+}
+
+extension Slice {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        var strides = Shape.strides(x.shape)
+        var offset = 0
+        let (starts, ends) = (try inputs[1].integers(), try inputs[2].integers())
+        let steps = inputs.optional(3)?.integers()
+        for (index, axis) in try axes.map({ try normalized(axis: $0, rank: x.rank) }).enumerated() {
+            let step = Int(steps?[index] ?? 1)
+            let (first, count) = Self.bounds(size: x.shape[axis], start: Int(starts[index]), end: Int(ends[index]), step: step)
+            offset += count > 0 ? first * strides[axis] : 0
+            // A step beyond the size is never taken.
+            strides[axis] = count > 1 ? strides[axis] * step : 0
+        }
+        return [try stridedCopy(x, shape: output.shape, strides: strides, offset: offset)]
     }
 }

@@ -20,3 +20,10 @@ public struct Squeeze: Operator {
         return [SymbolicTensor(shape: shape, elements: value.elements)]
     }
 }
+
+extension Squeeze {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        return [try inputs[0].reshaped(output.shape)]
+    }
+}

@@ -24,3 +24,16 @@ public struct Tile: Operator {
         return [type]
     }
 }
+
+extension Tile {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let strides = Shape.strides(x.shape)
+        let repeats = try inputs[1].integers()
+        // Every dim as a pair: the repetition, which does not move, and the dim itself.
+        let paired = try stridedCopy(
+            x, shape: x.shape.indices.flatMap { [Int(repeats[$0]), x.shape[$0]] }, strides: strides.flatMap { [0, $0] })
+        return [try paired.reshaped(output.shape)]
+    }
+}

@@ -21,3 +21,12 @@ public struct Transpose: Operator {
         return [value]
     }
 }
+
+extension Transpose {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let strides = Shape.strides(x.shape)
+        return [try stridedCopy(x, shape: output.shape, strides: permutation.map { strides[$0] })]
+    }
+}

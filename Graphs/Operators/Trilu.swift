@@ -16,3 +16,24 @@ public struct Trilu: Operator {
         return [type]
     }
 }
+
+extension Trilu {
+    public func evaluate(_ inputs: Inputs) throws -> [Tensor] {
+        let output = try output(for: inputs)
+        let x = try inputs[0]
+        let diagonal = Int(inputs.optional(1)?.integers().first ?? 0)
+        let (rows, columns) = (x.shape[x.rank - 2], x.shape[x.rank - 1])
+        let size = x.dtype.size
+        return [
+            try Tensor(dtype: output.dtype, shape: output.shape) { target in
+                x.withUnsafeBytes { source in
+                    for index in 0..<x.count {
+                        let (row, column) = (index / columns % rows, index % columns)
+                        let isKept = isUpper ? column - row >= diagonal : column - row <= diagonal
+                        for byte in index * size..<(index + 1) * size { target[byte] = isKept ? source[byte] : 0 }
+                    }
+                }
+            }
+        ]
+    }
+}
