@@ -1,0 +1,95 @@
+// Vectors of CK_LANES floats or 32-bit integers (the compiler's vector types: operators work lane by lane).
+
+#define CK_INLINE static inline __attribute__((always_inline, unused))
+
+typedef float vf __attribute__((vector_size(4 * CK_LANES), may_alias));
+typedef int32_t vi __attribute__((vector_size(4 * CK_LANES), may_alias));
+
+CK_INLINE vf load(const float *p) {
+    vf v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
+
+CK_INLINE void store(float *p, vf v) { __builtin_memcpy(p, &v, sizeof v); }
+
+/// The first n lanes from memory, n < CK_LANES; zeros after.
+CK_INLINE vf load_first(const float *p, size_t n) {
+    float lanes[CK_LANES] = {0};
+    for (size_t i = 0; i < n; i++) lanes[i] = p[i];
+    return load(lanes);
+}
+
+CK_INLINE void store_first(float *p, size_t n, vf v) {
+    float lanes[CK_LANES];
+    store(lanes, v);
+    for (size_t i = 0; i < n; i++) p[i] = lanes[i];
+}
+
+/// All lanes equal. (s - 0 is s for every s; s + 0 would lose the sign of -0.)
+CK_INLINE vf all(float s) { return s - (vf){0}; }
+CK_INLINE vi all_int(int32_t s) { return s - (vi){0}; }
+
+CK_INLINE vi bits(vf v) { return (vi)v; }
+CK_INLINE vf from_bits(vi v) { return (vf)v; }
+
+/// yes where mask is all ones, no where it is 0.
+CK_INLINE vf choose(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
+
+CK_INLINE vf absolute(vf x) { return from_bits(bits(x) & 0x7fffffff); }
+CK_INLINE vf with_sign_of(vf magnitude, vf x) {
+    return from_bits((bits(magnitude) & 0x7fffffff) | (bits(x) & (int32_t)0x80000000));
+}
+
+/// NaN where either is NaN.
+CK_INLINE vf maximum(vf a, vf b) { return choose((a > b) | (a != a), a, b); }
+CK_INLINE vf minimum(vf a, vf b) { return choose((a < b) | (a != a), a, b); }
+
+CK_INLINE vf square_root(vf x) {
+#if defined(CK_AVX512)
+    return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(CK_AVX2)
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined(__x86_64__)
+    return (vf)_mm_sqrt_ps((__m128)x);
+#elif defined(__aarch64__)
+    return (vf)vsqrtq_f32((float32x4_t)x);
+#else
+    return __builtin_elementwise_sqrt(x);
+#endif
+}
+
+/// The same of one number, without the C library's function, which would need libm.
+CK_INLINE float square_root_of(float x) { return square_root(all(x))[0]; }
+
+CK_INLINE vf to_float(vi x) { return __builtin_convertvector(x, vf); }
+
+/// The nearest integer, ties to even, of |x| <= 2^22: adding 1.5 * 2^23 leaves no fraction bits.
+CK_INLINE vf round_small(vf x) {
+    const vf magic = all(12582912.0f);
+    return (x + magic) - magic;
+}
+
+// Lanes are folded in halves: pairwise, the same order in each version for a given width.
+CK_INLINE float sum_lanes(vf v) {
+    float lane[CK_LANES];
+    store(lane, v);
+    for (int half = CK_LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+    return lane[0];
+}
+
+CK_INLINE float max_number(float a, float b) { return a > b || a != a ? a : b; }
+CK_INLINE float min_number(float a, float b) { return a < b || a != a ? a : b; }
+
+CK_INLINE float max_lanes(vf v) {
+    float result = v[0];
+    for (int i = 1; i < CK_LANES; i++) result = max_number(result, v[i]);
+    return result;
+}
+
+CK_INLINE float min_lanes(vf v) {
+    float result = v[0];
+    for (int i = 1; i < CK_LANES; i++) result = min_number(result, v[i]);
+    return result;
+}

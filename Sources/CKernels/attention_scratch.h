@@ -1,0 +1,10 @@
+#ifndef ATTENTION_SCRATCH_H
+#define ATTENTION_SCRATCH_H
+
+#include "ck_attention.h"
+#include "pack.h"
+
+/// Queries whose score rows are held at once: a multiple of every version's tile height.
+#define ck_attention_rows 12
+
+#endif
