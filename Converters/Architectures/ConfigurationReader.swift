@@ -1,0 +1,100 @@
+import JSON
+
+/// Reads typed values out of a config.json and collects everything that is wrong with it. A value that cannot be used is
+/// replaced by a harmless one, so that reading goes on; the caller looks at `issues` before it trusts the result.
+public struct ConfigurationReader {
+    private let root: JSONValue
+    public let path: String
+    public private(set) var issues: [CheckpointIssue] = []
+    /// False once a size is unknown: tensors cannot be checked against the configuration then.
+    public private(set) var hasSizes = true
+
+    /// - Throws: `CheckpointIssue` when the document is no object.
+    public init(_ root: JSONValue, path: String) throws {
+        guard case .object = root else {
+            throw CheckpointIssue(.configuration, path: path, "holds \(root.kindName) instead of an object with the model's configuration")
+        }
+        self.root = root
+        self.path = path
+    }
+
+    public mutating func report(_ kind: CheckpointIssue.Kind, _ reason: String) {
+        issues.append(CheckpointIssue(kind, path: path, reason))
+    }
+
+    /// The value of a key; null counts as absent.
+    private func value(_ key: String) -> JSONValue? { root[key].flatMap { $0.isNull ? nil : $0 } }
+
+    public func has(_ key: String) -> Bool { value(key) != nil }
+
+    /// A whole number in a range, a size of tensors. Without a default the key is required.
+    public mutating func size(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) -> Int {
+        guard let value = value(key) else {
+            if let fallback { return fallback }
+            hasSizes = false
+            report(.configuration, "\(key) is missing")
+            return range.lowerBound
+        }
+        guard let number = value.intValue, range.contains(number) else {
+            hasSizes = false
+            report(.configuration, "\(key) is \(Self.shown(value)), expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+            return range.lowerBound
+        }
+        return number
+    }
+
+    /// A number above 0 and up to 1.
+    public mutating func fraction(_ key: String, default fallback: Double) -> Double {
+        guard let value = value(key) else { return fallback }
+        guard let number = value.doubleValue, number > 0, number <= 1 else {
+            report(.configuration, "\(key) is \(Self.shown(value)), expected a number above 0 and up to 1")
+            return fallback
+        }
+        return number
+    }
+
+    public mutating func string(_ key: String) -> String? {
+        guard let value = value(key) else { return nil }
+        if let text = value.stringValue { return text }
+        report(.configuration, "\(key) is \(Self.shown(value)), expected a string")
+        return nil
+    }
+
+    public mutating func flag(_ key: String, default fallback: Bool) -> Bool {
+        guard let value = value(key) else { return fallback }
+        if let flag = value.boolValue { return flag }
+        report(.configuration, "\(key) is \(Self.shown(value)), expected true or false")
+        return fallback
+    }
+
+    /// An array of strings; empty where the key is absent.
+    public mutating func strings(_ key: String) -> [String] {
+        guard let value = value(key) else { return [] }
+        guard let elements = value.arrayValue, case let texts = elements.compactMap(\.stringValue), texts.count == elements.count else {
+            report(.configuration, "\(key) is \(Self.shown(value)), expected an array of strings")
+            return []
+        }
+        return texts
+    }
+
+    /// The members of an object; nil where the key is absent.
+    public mutating func members(_ key: String) -> [JSONMember]? {
+        guard let value = value(key) else { return nil }
+        if case .object(let members) = value { return members }
+        report(.configuration, "\(key) is \(Self.shown(value)), expected an object")
+        return nil
+    }
+
+    /// Whether an object or array has anything in it.
+    public func isEmpty(_ key: String) -> Bool { (value(key)?.members.isEmpty ?? true) && (value(key)?.arrayValue?.isEmpty ?? true) }
+
+    private static func shown(_ value: JSONValue) -> String {
+        switch value {
+        case .integer(let number): return "\(number)"
+        case .number(let number): return "\(number)"
+        case .bool(let flag): return "\(flag)"
+        case .string(let text) where text.utf8.count <= 64: return quoted(text)
+        default: return value.kindName
+        }
+    }
+}

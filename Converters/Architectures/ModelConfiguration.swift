@@ -1,0 +1,67 @@
+/// What a caller of a converted checkpoint has to know: from config.json, whatever the architecture.
+public struct ModelConfiguration: Sendable, Hashable {
+    /// What the logits of a classifier mean.
+    public enum ProblemType: String, Sendable, Hashable, Codable, CaseIterable {
+        case regression
+        case singleLabel = "single_label_classification"
+        case multiLabel = "multi_label_classification"
+    }
+
+    /// `model_type`: `bert`, `roberta`, ...
+    public let modelType: String
+    /// The class names of `architectures`.
+    public let architectures: [String]
+    public let head: Head
+    /// The names of a classifier's outputs in their order; empty for other heads.
+    public let labels: [String]
+    /// nil: not stated.
+    public let problemType: ProblemType?
+    public let hiddenSize: Int
+    public let vocabularySize: Int
+    /// The longest sequence, special tokens included: RoBERTa and its kin keep the first rows of their table for padding.
+    public let maximumPositions: Int
+
+    /// Labels do not exclude each other: a sigmoid for each instead of a softmax over all.
+    public var isMultiLabel: Bool { problemType == .multiLabel }
+}
+
+extension ConfigurationReader {
+    /// More labels than any classifier has.
+    private static let maximumLabels = 1 << 20
+
+    /// The class names of `architectures` and the head that the first stands for, unless `override` says.
+    mutating func head(_ override: Head?, architectures: [String], modelType: String) -> Head {
+        if let override { return override }
+        guard let name = architectures.first else { return .encoder }
+        if let head = Head.named(byClass: name, modelType: modelType) { return head }
+        let known = "\u{2026}Model, \u{2026}ForSequenceClassification, \u{2026}ForTokenClassification, \u{2026}ForMaskedLM"
+        report(.unsupported, "architectures names the class \(quoted(name)), known are \(known); choose one of the heads \(Head.allCases.map(\.rawValue).joined(separator: ", "))")
+        return .encoder
+    }
+
+    /// The labels by index: from `id2label`, else `LABEL_0` and so on for `num_labels` (2, where that is absent too).
+    mutating func labels() -> [String] {
+        guard let members = members("id2label") else {
+            let count = size("num_labels", in: 1...Self.maximumLabels, default: 2)
+            return (0..<count).map { "LABEL_\($0)" }
+        }
+        var labels = [String?](repeating: nil, count: members.count)
+        for member in members {
+            guard let index = Int(member.key), labels.indices.contains(index), labels[index] == nil, let label = member.value.stringValue else {
+                report(.configuration, "id2label has the entry \(quoted(member.key)), expected the numbers from 0 to \(members.count - 1), each with a string")
+                return []
+            }
+            labels[index] = label
+        }
+        if labels.isEmpty { report(.configuration, "id2label is empty") }
+        return labels.compactMap { $0 }
+    }
+
+    mutating func problemType() -> ModelConfiguration.ProblemType? {
+        guard let text = string("problem_type") else { return nil }
+        if let type = ModelConfiguration.ProblemType(rawValue: text) { return type }
+        let known = ModelConfiguration.ProblemType.allCases.map(\.rawValue).joined(separator: ", ")
+        report(.configuration, "problem_type is \(quoted(text)), known are \(known)")
+        return nil
+    }
+}
