@@ -4,7 +4,7 @@ import Tensors
 /// What reference evaluations share: every one starts from the type rule, applied to the actual shapes.
 enum Evaluation {
     /// Larger tensors come from damaged shapes; refusing them is better than asking the system for the memory.
-    static let maximumByteCount = 1 << 33
+    static let maximumByteCount = 1 << 32
 
     /// - Throws: `OperatorError` for a shape that no memory holds.
     static func checkSize(_ shape: [Int], _ dtype: DType) throws {
