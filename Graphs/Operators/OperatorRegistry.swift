@@ -19,6 +19,7 @@ public enum OperatorRegistry {
         GatherElements.self,
         GatherND.self,
         ScatterND.self,
+        NonZero.self,
         Reshape.self,
         ExpandDims.self,
         Squeeze.self,

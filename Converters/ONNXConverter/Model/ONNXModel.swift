@@ -108,6 +108,8 @@ struct ONNXAttribute: Sendable {
 struct ONNXTensor: Sendable {
     var name: ExactName
     var contents: Result<Tensor, ONNXError>
+    /// The file has four bits per element, the tensor eight.
+    var isHalfByte = false
 }
 
 /// The declared type of an input, output or inner value.

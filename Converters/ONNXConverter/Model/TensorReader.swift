@@ -13,7 +13,8 @@ struct TensorReader {
     mutating func read(_ proto: Onnx__TensorProto) throws -> ONNXTensor {
         let name = try text(proto.name)
         do {
-            return ONNXTensor(name: ExactName(name), contents: .success(try tensor(proto, name: name)))
+            let isHalfByte = [ElementType.int4, ElementType.uint4].contains(Int(proto.data_type))
+            return ONNXTensor(name: ExactName(name), contents: .success(try tensor(proto, name: name)), isHalfByte: isHalfByte)
         } catch let error as ONNXError {
             return ONNXTensor(name: ExactName(name), contents: .failure(error))
         }
