@@ -108,7 +108,7 @@ struct GraphAssembly {
         let halfBytes = Set(model.graph.initializers.lazy.filter(\.isHalfByte).map(\.name))
         for node in nodes {
             let reads = node.operatorName.type == "Cast" || node.operatorName.type == "DequantizeLinear"
-            let holds = node.attributes.contains { if case .tensor(let tensor) = $0.value { tensor.isHalfByte } else { false } }
+            let holds = node.attributes.contains { $0.tensor?.isHalfByte == true }
             guard holds || (!reads && node.inputs.contains(where: halfBytes.contains)) else { continue }
             throw ONNXError(.unsupportedType, path: path, "\(node.label) takes 4-bit integers, which only Cast and DequantizeLinear can")
         }

@@ -11,12 +11,15 @@ let attentionRules: [String: OperatorTable.Rule] = [
 /// Inputs: query, key, value, mask, past key, past value, number of keys that are no padding (version 24). The first three have rank 4
 /// (batch, heads, length, width) or 3 (batch, length, heads * width, the number of heads being an attribute).
 private func attention(_ n: inout NodeLowering) throws {
+    // Products are accumulated in f32 at least, whatever precision is asked for.
+    n.ignore("softmax_precision", "qk_matmul_output_mode")
     if try n.float("softcap", default: 0) != 0 { throw n.unsupported("softcap") }
     if n.isUsed(output: 3) { throw n.unsupported("the output qk_matmul_output") }
     let isPacked = try n.rank(n.input(0)) == 3
     func heads(_ n: inout NodeLowering, _ index: Int, _ attribute: String) throws -> ValueID {
         let value = try n.input(index)
         guard n.rank(value) == (isPacked ? 3 : 4) else { throw n.error(.shapeMismatch, "input \(index) has rank \(n.rank(value))") }
+        n.ignore(attribute)
         return isPacked ? try splitHeads(&n, value, count: n.requiredInt(attribute)) : value
     }
     let query = try heads(&n, 0, "q_num_heads")
@@ -117,6 +120,7 @@ private func combined(_ n: inout NodeLowering, _ mask: ValueID?, _ isAllowed: Va
 /// Rotates pairs of elements by the angle of their position (Su et al., 2021). Inputs: x of rank 4 (batch, heads, length, width) or 3
 /// (batch, length, heads * width), cosines, sines, positions or absent (the caches hold a row per element of the sequence then).
 private func rotaryEmbedding(_ n: inout NodeLowering) throws {
+    n.ignore("num_heads")
     let x = try n.input(0)
     let isPacked = n.rank(x) == 3
     var input = x

@@ -44,7 +44,7 @@ let elementwiseRules: [String: OperatorTable.Rule] = [
     "Where": { try $0.result(Select(), $0.input(0), $0.input(1), $0.input(2)) },
     "Clip": clip,
     "Cast": cast,
-    "CastLike": { try $0.result(Cast(to: $0.dtype($0.input(1))), $0.input(0)) },
+    "CastLike": castLike,
     "Identity": { $0.define(try $0.input(0)) },
     "Dropout": dropout,
 ]
@@ -109,7 +109,14 @@ private func clip(_ n: inout NodeLowering) throws {
     }
 }
 
+/// Saturation and rounding modes are those of 8-bit floats only.
+private func castLike(_ n: inout NodeLowering) throws {
+    n.ignore("saturate", "round_mode")
+    try n.result(Cast(to: n.dtype(n.input(1))), n.input(0))
+}
+
 private func cast(_ n: inout NodeLowering) throws {
+    n.ignore("saturate", "round_mode")
     let x = try n.input(0)
     let target = try n.dtype(code: n.requiredInt("to"))
     if n.dtype(x) == target { n.define(x) } else { try n.result(Cast(to: target), x) }
@@ -117,6 +124,7 @@ private func cast(_ n: inout NodeLowering) throws {
 
 /// Outside of training nothing is dropped; the mask is all true.
 private func dropout(_ n: inout NodeLowering) throws {
+    n.ignore("ratio", "seed")
     let x = try n.input(0)
     if n.opset >= 12, let training = n.optionalInput(2) {
         guard n.builder.fact(training).value?.fixedValues == [0] else { throw n.unsupported("training mode") }

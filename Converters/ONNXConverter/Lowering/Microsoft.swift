@@ -44,6 +44,7 @@ private func fusedMatMul(_ n: inout NodeLowering) throws {
 /// Layer normalisation of the sum of word, position and segment embeddings. Inputs: ids, segment ids or absent, word, position and
 /// segment tables, scale, bias, mask or absent, positions or absent. Outputs: the embeddings, the number of ones per row of the mask, the sum.
 private func embedLayerNormalization(_ n: inout NodeLowering) throws {
+    n.ignore("mask_index_type")
     let ids = try n.input(0)
     guard n.rank(ids) == 2 else { throw n.error(.shapeMismatch, "its ids have rank \(n.rank(ids)), not 2") }
     var sum = try n.apply(Gather(axis: 0), n.input(2), ids)
@@ -96,6 +97,7 @@ private func qAttention(_ n: inout NodeLowering) throws {
 }
 
 private func packedAttention(_ n: inout NodeLowering, _ packed: ValueID, mask: ValueID?, scoreBias: ValueID?) throws {
+    n.ignore("past_present_share_buffer", "rotary_embedding_dim")
     try n.require("do_rotary", is: 0)
     guard n.rank(packed) == 3, let width = n.type(packed).dims[2].fixedValue else {
         throw n.unsupported("a width that is not known (\(n.type(packed)))")
@@ -133,6 +135,7 @@ private func multiHeadAttention(_ n: inout NodeLowering) throws {
 private func attend(
     _ n: inout NodeLowering, _ query: ValueID, _ key: ValueID, _ value: ValueID, mask: ValueID?, scoreBias: ValueID?
 ) throws {
+    n.ignore("mask_filter_value")
     var added = try mask.map { try addedMask(&n, $0, query, key) }
     if let scoreBias { added = try added.map { try n.binary(.add, $0, scoreBias) } ?? scoreBias }
     let scale = try n.float("scale", default: 0)

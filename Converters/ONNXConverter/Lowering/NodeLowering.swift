@@ -24,6 +24,7 @@ struct NodeLowering {
         self.node = node
         self.inputs = inputs
         results = Array(repeating: nil, count: node.outputs.count)
+        known = []
         guard let rule = OperatorTable.rule(for: node.operatorName) else {
             throw error(.unsupportedOperator, "is not supported")
         }
@@ -33,6 +34,9 @@ struct NodeLowering {
             throw self.error(Self.kind(error.reason), error.description)
         } catch let error as TensorError {
             throw self.error(.malformedFile, error.description)
+        }
+        if let foreign = node.attributes.first(where: { !known.contains($0.name) }) {
+            throw unsupported("the attribute \"\(foreign.name)\" in version \(node.opset)")
         }
         for (index, name) in node.outputs.enumerated() where !name.isEmpty && results[index] == nil {
             throw error(.unsupportedOperator, "its output \(index) is not supported")
@@ -101,15 +105,24 @@ struct NodeLowering {
 
     // MARK: Attributes
 
-    private func attribute(_ name: String) -> ONNXAttribute.Value? { node.attributes.first { $0.name == name }?.value }
+    /// Attributes that the current rule looked at. One that it did not would change the result unnoticed.
+    private var known: Set<String> = []
+
+    private mutating func attribute(_ name: String) -> ONNXAttribute.Value? {
+        known.insert(name)
+        return node.attributes.first { $0.name == name }?.value
+    }
+
+    /// Attributes that make no difference here.
+    mutating func ignore(_ names: String...) { known.formUnion(names) }
 
     private func wrongType(_ name: String, _ expected: String) -> ONNXError {
         error(.malformedFile, "attribute \"\(name)\" is not \(expected)")
     }
 
-    func has(_ name: String) -> Bool { attribute(name) != nil }
+    mutating func has(_ name: String) -> Bool { attribute(name) != nil }
 
-    func int(_ name: String) throws -> Int? {
+    mutating func int(_ name: String) throws -> Int? {
         switch attribute(name) {
         case nil: return nil
         case .int(let value)?: return value
@@ -117,16 +130,16 @@ struct NodeLowering {
         }
     }
 
-    func int(_ name: String, default value: Int) throws -> Int { try int(name) ?? value }
+    mutating func int(_ name: String, default value: Int) throws -> Int { try int(name) ?? value }
 
-    func requiredInt(_ name: String) throws -> Int {
+    mutating func requiredInt(_ name: String) throws -> Int {
         guard let value = try int(name) else { throw error(.malformedFile, "attribute \"\(name)\" is missing") }
         return value
     }
 
-    func flag(_ name: String, default value: Bool = false) throws -> Bool { try int(name).map { $0 != 0 } ?? value }
+    mutating func flag(_ name: String, default value: Bool = false) throws -> Bool { try int(name).map { $0 != 0 } ?? value }
 
-    func float(_ name: String) throws -> Float? {
+    mutating func float(_ name: String) throws -> Float? {
         switch attribute(name) {
         case nil: return nil
         case .float(let value)?: return value
@@ -134,9 +147,9 @@ struct NodeLowering {
         }
     }
 
-    func float(_ name: String, default value: Float) throws -> Float { try float(name) ?? value }
+    mutating func float(_ name: String, default value: Float) throws -> Float { try float(name) ?? value }
 
-    func ints(_ name: String) throws -> [Int]? {
+    mutating func ints(_ name: String) throws -> [Int]? {
         switch attribute(name) {
         case nil: return nil
         case .ints(let values)?: return values
@@ -144,7 +157,7 @@ struct NodeLowering {
         }
     }
 
-    func floats(_ name: String) throws -> [Float]? {
+    mutating func floats(_ name: String) throws -> [Float]? {
         switch attribute(name) {
         case nil: return nil
         case .floats(let values)?: return values
@@ -152,7 +165,7 @@ struct NodeLowering {
         }
     }
 
-    func string(_ name: String, default value: String) throws -> String {
+    mutating func string(_ name: String, default value: String) throws -> String {
         switch attribute(name) {
         case nil: return value
         case .string(let value)?: return value
@@ -160,7 +173,7 @@ struct NodeLowering {
         }
     }
 
-    func tensor(_ name: String) throws -> Tensor? {
+    mutating func tensor(_ name: String) throws -> Tensor? {
         switch attribute(name) {
         case nil: return nil
         case .tensor(let tensor)?, .sparseTensor(let tensor)?: return try tensor.contents.get()
@@ -169,7 +182,7 @@ struct NodeLowering {
     }
 
     /// An attribute that must hold the one value that is supported.
-    func require(_ name: String, is expected: Int) throws {
+    mutating func require(_ name: String, is expected: Int) throws {
         let value = try int(name, default: expected)
         if value != expected { throw unsupported("\(name) = \(value)") }
     }

@@ -31,6 +31,7 @@ func softmax(
 
 /// `stash_type` names the type of the intermediate results; they are f32 at least in any case.
 private func layerNormalization(_ n: inout NodeLowering) throws {
+    n.ignore("stash_type")
     let x = try n.input(0)
     let axis = try n.axis(n.int("axis", default: -1), rank: n.rank(x))
     let epsilon = try n.float("epsilon", default: 1e-5)
@@ -51,6 +52,7 @@ func moments(_ n: inout NodeLowering, of x: ValueID, axes: [Int], epsilon: Float
 }
 
 private func rmsNormalization(_ n: inout NodeLowering) throws {
+    n.ignore("stash_type")
     let x = try n.input(0)
     let rank = n.rank(x)
     let axis = try n.axis(n.int("axis", default: -1), rank: rank)
@@ -80,7 +82,9 @@ private func lpNormalization(_ n: inout NodeLowering) throws {
 
 /// (x - mean) / sqrt(variance + epsilon) * scale + bias along dim 1, with the recorded mean and variance.
 private func batchNormalization(_ n: inout NodeLowering) throws {
+    n.ignore("momentum")
     try n.require("training_mode", is: 0)
+    try n.require("spatial", is: 1)
     let x = try n.input(0)
     guard n.rank(x) >= 2 else { throw n.error(.shapeMismatch, "has an input of rank \(n.rank(x)), at least 2 is needed") }
     let trailing = Array(1..<(n.rank(x) - 1))

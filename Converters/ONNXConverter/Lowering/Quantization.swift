@@ -24,6 +24,7 @@ let microsoftQuantizationRules: [String: OperatorTable.Rule] = [
 ]
 
 private func quantizeLinear(_ n: inout NodeLowering) throws {
+    n.ignore("saturate", "precision")
     try n.require("block_size", is: 0)
     let zero = n.optionalInput(2)
     let code = try n.int("output_dtype", default: 0)

@@ -23,11 +23,13 @@ private func reduce(_ n: inout NodeLowering, _ kind: Reduce.Kind, axesInputSince
     let x = try n.input(0)
     let isInput = n.opset >= version
     var axes = try (isInput ? n.integers(input: 1) : n.ints("axes")) ?? []
+    let keepDims = try n.flag("keepdims", default: true)
+    let isNothing = isInput ? try n.flag("noop_with_empty_axes") : false
     if axes.isEmpty {
-        if isInput, try n.flag("noop_with_empty_axes") { return n.define(x) }
+        if isNothing { return n.define(x) }
         axes = Array(0..<n.rank(x))
     }
-    try n.result(Reduce(kind, axes: axes, keepDims: n.flag("keepdims", default: true)), x)
+    try n.result(Reduce(kind, axes: axes, keepDims: keepDims), x)
 }
 
 private func argument(_ n: inout NodeLowering, _ kind: Reduce.Kind) throws {

@@ -72,6 +72,7 @@ private func split(_ n: inout NodeLowering) throws {
     let axis = try n.axis(n.int("axis", default: 0), rank: n.rank(x))
     let count = n.node.outputs.count
     let given = n.opset < 13 ? try n.ints("split") : try n.integers(input: 1)
+    let wanted = n.opset < 18 ? count : try n.int("num_outputs", default: count)
     if let given {
         guard given.count == count, given.allSatisfy({ $0 >= 0 && $0 <= 1 << 48 }) else {
             throw n.error(.shapeMismatch, "splits into \(given) but has \(count) outputs")
@@ -87,7 +88,7 @@ private func split(_ n: inout NodeLowering) throws {
         }
         return
     }
-    if n.opset >= 18, try n.int("num_outputs", default: count) != count {
+    guard wanted == count else {
         throw n.error(.malformedFile, "num_outputs differs from its \(count) outputs")
     }
     if n.opset < 18, let size = n.type(x).dims[axis].fixedValue, size % count != 0 {

@@ -97,7 +97,14 @@ struct ONNXAttribute: Sendable {
     var name: String
     var value: Value
 
-    /// The graphs that the attribute holds (branches and loop bodies).
+    var tensor: ONNXTensor? {
+        switch value {
+        case .tensor(let tensor), .sparseTensor(let tensor): return tensor
+        default: return nil
+        }
+    }
+
+    /// The graph that the attribute holds (a branch or loop body).
     var graph: ONNXGraph? {
         if case .graph(let graph) = value { return graph }
         return nil

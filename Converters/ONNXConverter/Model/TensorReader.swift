@@ -29,7 +29,8 @@ struct TensorReader {
         do {
             let shape = try self.shape(proto.dims, proto.n_dims, name: name)
             let dense = try densified(try tensor(values, name: name), at: try tensor(indices, name: name), shape: shape, name: name)
-            return ONNXTensor(name: ExactName(name), contents: .success(dense))
+            let isHalfByte = [ElementType.int4, ElementType.uint4].contains(Int(values.data_type))
+            return ONNXTensor(name: ExactName(name), contents: .success(dense), isHalfByte: isHalfByte)
         } catch let error as ONNXError {
             return ONNXTensor(name: ExactName(name), contents: .failure(error))
         }

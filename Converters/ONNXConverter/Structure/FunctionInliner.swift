@@ -1,3 +1,5 @@
+import Tensors
+
 /// Replaces calls of model-local functions by their bodies, and gives every node the version of its operator set.
 struct FunctionInliner {
     private let path: String

@@ -1,3 +1,5 @@
+import Tensors
+
 /// Checks that names are defined once and before they are used, and brings nodes into an order in which they can run.
 enum NodeOrder {
     /// - Returns: The nodes in order, and whether the file had them in another one (which the specification forbids).

@@ -1,0 +1,97 @@
+import Foundation
+import GraphIR
+import JSON
+import Operators
+import Tensors
+import TestSupport
+
+/// Runs a graph with the reference evaluation of its operators, and checks inference on the way: every value has the type and the
+/// sizes that the graph says.
+enum ONNXReference {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    static func run(_ graph: Graph, _ inputs: [String: Tensor]) throws -> [String: Tensor] {
+        try graph.verify()
+        var values: [ValueID: Tensor] = [:]
+        var symbols: [String: Int] = [:]
+        for id in graph.inputs {
+            guard let tensor = inputs[graph[id].name] else { throw Failure(description: "input \(graph[id].name) is not given") }
+            for (dim, size) in zip(graph.type(id).dims, tensor.shape) {
+                if let name = dim.symbolName { symbols[name] = size }
+            }
+            values[id] = tensor
+        }
+        for node in graph.nodes {
+            let operands = node.inputs.map { id in id.flatMap { values[$0] ?? graph.constant($0) } }
+            // `Dims` has no operands: it is what its symbols say.
+            let results: [Tensor]
+            if let dims = node.op as? Dims {
+                results = [try Tensor(integers: dims.elements.map { Int64(try $0.evaluate(symbols) ?? -1) }, shape: dims.isScalar ? [] : [dims.elements.count])]
+            } else {
+                do {
+                    results = try node.op.evaluate(Inputs(operands))
+                } catch {
+                    throw Failure(description: "\(node.op.mnemonic) \"\(node.name)\": \(error)")
+                }
+            }
+            for (output, tensor) in zip(node.outputs, results) {
+                let type = graph.type(output)
+                let sizes = try type.dims.map { try $0.evaluate(symbols) }
+                guard type.dtype == tensor.dtype, sizes.count == tensor.rank,
+                    zip(sizes, tensor.shape).allSatisfy({ $0 == nil || $0 == $1 })
+                else {
+                    throw Failure(description: "\(node.op.mnemonic) \"\(node.name)\" gave \(tensor.dtype) \(tensor.shape), inferred was \(type)")
+                }
+                values[output] = tensor
+            }
+        }
+        var outputs: [String: Tensor] = [:]
+        for output in graph.outputs {
+            guard let tensor = values[output.value] ?? graph.constant(output.value) else { throw Failure(description: "no value for \(output.name)") }
+            outputs[output.name] = tensor
+        }
+        return outputs
+    }
+
+    /// The largest absolute difference; infinity where shapes differ, or NaN and infinities stand elsewhere.
+    static func difference(_ a: Tensor, _ b: Tensor, rows: [Bool]? = nil) -> Double {
+        guard a.shape == b.shape else { return .infinity }
+        let x = a.doubles()
+        let y = b.doubles()
+        let width = rows.map { max(x.count / max($0.count, 1), 1) } ?? 1
+        var largest = 0.0
+        for index in x.indices {
+            if let rows, !rows[index / width] { continue }
+            if x[index].isNaN != y[index].isNaN { return .infinity }
+            if x[index].isNaN || x[index] == y[index] { continue }
+            largest = max(largest, abs(x[index] - y[index]))
+        }
+        return largest
+    }
+}
+
+/// Inputs and expected outputs out of a file of cases: `PREFIX.NAME` and `PREFIX.out.NAME`.
+struct CaseFile {
+    let file: SafetensorsFile
+
+    init(_ url: URL) throws { file = try SafetensorsFile(contentsOf: url) }
+
+    func tensors(_ prefix: String) throws -> [String: Tensor] {
+        var result: [String: Tensor] = [:]
+        for entry in file.entries where entry.name.hasPrefix(prefix) {
+            result[String(entry.name.dropFirst(prefix.count))] = try file.tensor(named: entry.name)
+        }
+        return result
+    }
+}
+
+/// The corpus of small models.
+enum Corpus {
+    static let folder = Fixtures.unpacked("corpus")
+
+    static func manifest() throws -> JSONValue {
+        try JSONParser.parse(Array(Data(contentsOf: folder.appendingPathComponent("manifest.json"))))
+    }
+}
