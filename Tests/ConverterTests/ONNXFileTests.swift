@@ -38,7 +38,7 @@ enum Build {
         return Message().adding(1, Message().adding(1, code).adding(2, shape))
     }
 
-    static func value(_ name: String, _ code: Int64 = 1, _ dims: [Int64]) -> Message {
+    static func value(_ name: String, _ dims: [Int64], _ code: Int64 = 1) -> Message {
         Message().adding(1, name).adding(2, type(code, dims))
     }
 
@@ -177,8 +177,8 @@ enum Build {
             let head = Message().adding(1, Int64(size)).adding(2, 2 as Int64).adding(8, "w").bytes
             let rawHead = Message.varint(9 << 3 | 2) + Message.varint(size)
             let tensorSize = UInt64(head.count + rawHead.count) + size
-            let graphHead = Message().adding(1, Build.node("Gather", ["w", "i"], ["y"])).adding(11, Build.value("i", 7, [2]))
-                .adding(12, Build.value("y", 2, [2])).bytes
+            let graphHead = Message().adding(1, Build.node("Gather", ["w", "i"], ["y"])).adding(11, Build.value("i", [2], 7))
+                .adding(12, Build.value("y", [2], 2)).bytes
             let tensorHead = Message.varint(5 << 3 | 2) + Message.varint(tensorSize)
             let graphSize = UInt64(graphHead.count + tensorHead.count) + tensorSize
             let bytes = Message().adding(1, 8 as Int64).adding(8, Message().adding(2, 17 as Int64)).bytes + Message.varint(7 << 3 | 2)
