@@ -23,7 +23,10 @@ public struct ConfigurationReader {
     }
 
     /// The value of a key; null counts as absent.
-    private func value(_ key: String) -> JSONValue? { root[key].flatMap { $0.isNull ? nil : $0 } }
+    private func value(_ key: String) -> JSONValue? {
+        guard let value = root[key], !value.isNull else { return nil }
+        return value
+    }
 
     public func has(_ key: String) -> Bool { value(key) != nil }
 
