@@ -44,7 +44,7 @@ let package = Package(
             providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]),
 
         // Graphs: the compiler
-        .target(name: "GraphIR", dependencies: ["Tensors"], path: "Graphs/GraphIR"),
+        .target(name: "GraphIR", dependencies: ["Tensors", "JSON"], path: "Graphs/GraphIR"),
         .target(name: "Operators", dependencies: ["GraphIR", "Tensors"], path: "Graphs/Operators"),
         .target(name: "Optimizer", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Graphs/Optimizer"),
         .target(name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors", "JSON"], path: "Graphs/GraphFile"),

@@ -43,7 +43,8 @@ public struct FactTable: Sendable {
         for (output, value) in zip(node.outputs, values) {
             guard let value else { continue }
             let type = graph.type(output)
-            facts[output] = Fact(type, value: value, constant: value.tensor(dtype: type.dtype))
+            // The elements tell the shape for certain; a recorded type from a file may leave it open.
+            facts[output] = Fact(TensorType(type.dtype, shape: value.shape), value: value, constant: value.tensor(dtype: type.dtype))
         }
     }
 }

@@ -5,7 +5,10 @@ public struct VerificationError: Error, Sendable, Hashable, CustomStringConverti
     public let graph: String
     public let place: String
     public let reason: String
-    public var description: String { "graph \(graph), \(place): \(reason)" }
+    /// One line, whatever stands in the names.
+    public var description: String {
+        String("graph \(graph), \(place): \(reason)".unicodeScalars.map { $0.value < 0x20 ? " " : Character($0) })
+    }
 }
 
 extension Graph {

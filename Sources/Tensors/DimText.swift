@@ -36,9 +36,24 @@ extension Dim.Factor: CustomStringConvertible {
         switch self {
         case .symbol(let name):
             let plain = name.utf8.enumerated().allSatisfy { DimReader.isNameByte($1, first: $0 == 0) } && !name.isEmpty
-            return plain ? name : "`" + name.filter { $0 != "`" } + "`"
+            return plain ? name : Self.quoted(name)
         case .call(let function, let a, let b): return "\(function.rawValue)(\(a), \(b))"
         }
+    }
+}
+
+extension Dim.Factor {
+    /// In backquotes; backslashes and backquotes are escaped by a backslash, control characters as `\xHH`.
+    private static func quoted(_ name: String) -> String {
+        var text = "`"
+        for scalar in name.unicodeScalars {
+            switch scalar {
+            case "`", "\\": text += "\\\(scalar)"
+            case "\u{0}"..<"\u{20}", "\u{7F}": text += "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "`"
     }
 }
 
@@ -93,35 +108,64 @@ private struct DimReader {
         var total: Dim = 0
         var negative = take("-")
         while true {
-            let product = try product(depth: depth)
-            total = negative ? try total - product : try total + product
+            total = try total + product(depth: depth, negative: negative)
             if take("+") { negative = false } else if take("-") { negative = true } else { return total }
         }
     }
 
-    private mutating func product(depth: Int) throws -> Dim {
-        var result = try factor(depth: depth)
+    private mutating func product(depth: Int, negative: Bool) throws -> Dim {
+        var result: Dim
+        if let digits = digits() {
+            // With its sign: the magnitude of the smallest integer has no positive twin.
+            guard let value = Int((negative ? "-" : "") + digits) else { throw error() }
+            result = .fixed(value)
+        } else {
+            result = try factor(depth: depth)
+            if negative { result = try result * -1 }
+        }
         while take("*") { result = try result * factor(depth: depth) }
         return result
+    }
+
+    /// A run of decimal digits, if one comes next.
+    private mutating func digits() -> String? {
+        guard let first = peek(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else { return nil }
+        let start = position
+        while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
+    private mutating func quotedName() throws -> String {
+        position += 1
+        var name: [UInt8] = []
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
+            if byte == UInt8(ascii: "`") { return String(decoding: name, as: UTF8.self) }
+            guard byte == UInt8(ascii: "\\") else { name.append(byte); continue }
+            guard position < bytes.count else { break }
+            let escaped = bytes[position]
+            position += 1
+            if escaped == UInt8(ascii: "x") {
+                guard position + 2 <= bytes.count,
+                    let value = UInt8(String(decoding: bytes[position..<position + 2], as: UTF8.self), radix: 16), value < 0x80
+                else { throw error() }
+                name.append(value)
+                position += 2
+            } else {
+                name.append(escaped)
+            }
+        }
+        throw error()
     }
 
     private mutating func factor(depth: Int) throws -> Dim {
         guard let first = peek() else { throw error() }
         let start = position
-        if first == UInt8(ascii: "`") {
-            position += 1
-            while position < bytes.count, bytes[position] != UInt8(ascii: "`") { position += 1 }
-            guard position < bytes.count else { throw error() }
-            position += 1
-            return .symbol(String(decoding: bytes[start + 1..<position - 1], as: UTF8.self))
-        }
-        if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) {
-            while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }
-            let digits = String(decoding: bytes[start..<position], as: UTF8.self)
-            if let value = Int(digits) { return .fixed(value) }
-            // The magnitude of the smallest integer has no positive twin; its sign was read before.
-            if digits == String(Int.min.magnitude) { return .fixed(.min) }
-            throw error()
+        if first == UInt8(ascii: "`") { return .symbol(try quotedName()) }
+        if let digits = digits() {
+            guard let value = Int(digits) else { throw error() }
+            return .fixed(value)
         }
         while position < bytes.count, Self.isNameByte(bytes[position], first: position == start) { position += 1 }
         guard position > start else { throw error() }
