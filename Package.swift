@@ -27,6 +27,7 @@ let package = Package(
         .target(name: "JSON", path: "Sources/JSON"),
         .target(name: "Tensors", dependencies: ["JSON"], path: "Sources/Tensors"),
         .target(name: "CKernels", path: "Sources/CKernels"),
+        .target(name: "CWorkerPool", path: "Sources/CWorkerPool"),
         .target(
             name: "COpenBLAS", path: "Sources/COpenBLAS",
             linkerSettings: [
@@ -71,7 +72,7 @@ let package = Package(
 
         // Sources: run a graph, use it
         .target(
-            name: "Runtime", dependencies: ["CKernels", "COpenBLAS", "Operators", "GraphIR", "Tensors"],
+            name: "Runtime", dependencies: ["CKernels", "COpenBLAS", "CWorkerPool", "Operators", "GraphIR", "Tensors"],
             path: "Sources/Runtime"),
         .target(
             name: "Tasks", dependencies: ["Runtime", "GraphFile", "Tokenizers", "GraphIR", "Tensors"],

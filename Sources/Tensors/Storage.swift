@@ -12,7 +12,7 @@ import Foundation
 /// `@unchecked Sendable`: the memory is written only before `init` returns.
 public final class Storage: @unchecked Sendable {
     public let bytes: UnsafeRawBufferPointer
-    private enum Owner { case heap(UnsafeMutableRawPointer), mapping }
+    private enum Owner { case heap(UnsafeMutableRawPointer), mapping, other(AnyObject?) }
     private let owner: Owner
 
     /// Data starts on a cache line, which every kernel is content with.
@@ -29,6 +29,19 @@ public final class Storage: @unchecked Sendable {
         }
         bytes = UnsafeRawBufferPointer(start: pointer, count: byteCount)
         owner = .heap(pointer)
+    }
+
+    /// Memory of someone else, e.g. a part of an arena. The caller sees to it that the bytes stay unchanged as long as anything
+    /// reads them; `keeping` is an object that must live for that.
+    public init(viewing bytes: UnsafeRawBufferPointer, keeping owner: AnyObject? = nil) {
+        self.bytes = bytes
+        self.owner = .other(owner)
+    }
+
+    /// Takes over memory that was allocated with `UnsafeMutableRawPointer.allocate`, or `malloc` and its aligned kin, and is written.
+    public init(adopting memory: UnsafeMutableRawBufferPointer) {
+        bytes = UnsafeRawBufferPointer(memory)
+        owner = memory.baseAddress.map { .heap($0) } ?? .other(nil)
     }
 
     /// Maps a file read-only.
@@ -65,6 +78,7 @@ public final class Storage: @unchecked Sendable {
     deinit {
         switch owner {
         case .heap(let pointer): pointer.deallocate()
+        case .other: break
         case .mapping: munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
         }
     }

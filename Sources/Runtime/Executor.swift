@@ -1,0 +1,72 @@
+import COpenBLAS
+import GraphIR
+import Operators
+import Tensors
+
+/// Runs a graph.
+///
+/// The first run with new input shapes plans the graph for them; plans are kept. One executor may run on many threads at once.
+///
+/// ```swift
+/// let executor = try Executor(graph: graph)
+/// let outputs = try executor.run(["input_ids": ids])
+/// ```
+public final class Executor: Sendable {
+    /// An input or output of the graph.
+    public struct Port: Sendable, Hashable {
+        public let name: String
+        public let type: TensorType
+        /// Of an input: may be left out.
+        public let hasDefault: Bool
+    }
+
+    public let inputs: [Port]
+    public let outputs: [Port]
+
+    private let prepared: PreparedGraph
+    private let options: ExecutorOptions
+    private let weights = WeightStore()
+    private let arenas = ArenaPool()
+    private let plans = PlanCache()
+
+    /// Checks the graph and evaluates what follows from its constants alone.
+    ///
+    /// - Throws: `VerificationError` for a graph that breaks the rules of its form; `RuntimeError` naming a node that cannot be
+    ///   evaluated.
+    public init(graph: Graph, options: ExecutorOptions = .init()) throws {
+        _ = blas_load()
+        prepared = try PreparedGraph(graph, options: options)
+        self.options = options
+        inputs = graph.inputs.map { Port(name: graph[$0].name, type: graph.type($0), hasDefault: graph[$0].inputDefault != nil) }
+        outputs = graph.outputs.map { Port(name: $0.name, type: graph.type($0.value), hasDefault: false) }
+    }
+
+    /// Computes outputs.
+    ///
+    /// - Parameters:
+    ///   - inputs: By name; of exactly the declared types. Dims that share a name must have one size.
+    ///   - outputs: The names of the wanted outputs, nil for all. Nodes that no wanted output needs do not run.
+    /// - Throws: `RuntimeError` naming the input, output or node.
+    public func run(_ inputs: [String: Tensor], outputs: [String]? = nil) throws -> [String: Tensor] {
+        let binding = try InputBinding(inputs, to: prepared.graph)
+        let wanted = try outputs.map(positions) ?? Array(prepared.graph.outputs.indices)
+        let key = PlanCache.Key(shapes: binding.tensors.map { $0?.shape }, outputs: wanted)
+        let plan = try plans.plan(key) {
+            try Planner(prepared, binding, outputs: wanted, options: options, weights: weights).plan()
+        }
+        return try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0) }
+    }
+
+    /// How many plans are kept at the moment.
+    var cachedPlanCount: Int { plans.count }
+
+    private func positions(_ names: [String]) throws -> [Int] {
+        try names.map { name in
+            guard let index = outputs.firstIndex(where: { $0.name == name }) else {
+                throw RuntimeError(
+                    .unknownName, "there is no output named \(name); the outputs are \(outputs.map(\.name).joined(separator: ", "))")
+            }
+            return index
+        }
+    }
+}
