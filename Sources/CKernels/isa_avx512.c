@@ -1,4 +1,5 @@
-// The kernels for AVX-512: 16 lanes, 32 registers. Only the lane count, the tile and the instruction names differ from AVX2.
+// The kernels for AVX-512: 16 lanes, 32 registers. Only the lane count, the tile and the instruction names differ
+// from AVX2.
 
 #if defined(__x86_64__)
 

@@ -1,8 +1,8 @@
 #ifndef KERNEL_TABLE_H
 #define KERNEL_TABLE_H
 
-// Every kernel that exists once per instruction set: return type, name, parameters, arguments. The list makes the table of
-// function pointers, each version's table, and the public functions that call through it.
+// Every kernel that exists once per instruction set: return type, name, parameters, arguments. The list makes the
+// table of function pointers, each version's table, and the public functions that call through it.
 
 #include "CKernels.h"
 #include "attention_scratch.h"

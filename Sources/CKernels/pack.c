@@ -1,4 +1,5 @@
-// Packing for the matrix products: panels of ck_gemm_panel columns. The layouts are those that ck_gemm.h and ck_int8.h describe.
+// Packing for the matrix products: panels of ck_gemm_panel columns. The layouts are those that ck_gemm.h and
+// ck_int8.h describe.
 
 #include "pack.h"
 

@@ -34,7 +34,8 @@ static void fill(float *values, size_t count, double start) {
     }
 }
 
-/// The largest error of op(A) * op(B) over the four transpositions, from a C that holds NaN (beta = 0 must not read it).
+/// The largest error of op(A) * op(B) over the four transpositions, from a C that holds NaN (beta = 0 must not read
+/// it).
 static double self_check(void) {
     float a[check_m * check_k], b[check_k * check_n], c[check_m * check_n];
     fill(a, check_m * check_k, 0.25);
@@ -65,7 +66,11 @@ static double self_check(void) {
 static void load_once(void) {
     library.info = (blas_info){false, "", "", "", "", "", false, 0, ""};
     blas_open(&library);
-    if (!library.info.available) return;
+    if (!library.info.available) {
+        library.info.core_set_by_loader = false;
+        library.info.requested_core = "";
+        return;
+    }
     library.info.self_check_error = self_check();
     if (!(library.info.self_check_error <= blas_self_check_bound)) {
         library.info.available = false;

@@ -4,8 +4,8 @@
 
 #include "blas_library.h"
 
-// Declared here rather than through <Accelerate/Accelerate.h>, whose CBLAS prototypes are marked deprecated in favour of
-// a second set selected by macros; the symbols stay.
+// Declared here rather than through <Accelerate/Accelerate.h>, whose CBLAS prototypes are marked deprecated in favour
+// of a second set selected by macros; the symbols stay.
 extern void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
                         int lda, const float *b, int ldb, float beta, float *c, int ldc);
 extern void cblas_sgemv(int order, int transpose, int rows, int columns, float alpha, const float *a, int lda,

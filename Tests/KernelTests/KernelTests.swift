@@ -36,8 +36,8 @@ struct Numbers: RandomNumberGenerator {
     }
 }
 
-/// The distance of a result from the true value, in units of the last place of a float32 at the true value. Equal infinities and
-/// two NaNs are 0 apart; a number against a NaN or infinity is infinitely far.
+/// The distance of a result from the true value, in units of the last place of a float32 at the true value. Equal
+/// infinities and two NaNs are 0 apart; a number against a NaN or infinity is infinitely far.
 func ulps(_ result: Float, _ truth: Double) -> Double {
     if result.isNaN || truth.isNaN { return result.isNaN && truth.isNaN ? 0 : .infinity }
     let rounded = Float(truth)

@@ -1,5 +1,5 @@
-// The kernels, written once for any vector width. A version (isa_*.c) defines CK_LANES, CK_TILE_ROWS and CK_TILE_PANELS and
-// includes this; everything is static, so each version has its own copy.
+// The kernels, written once for any vector width. A version (isa_*.c) defines CK_LANES, CK_TILE_ROWS and
+// CK_TILE_PANELS and includes this; everything is static, so each version has its own copy.
 
 // a * b + c becomes one FMA where the version has it.
 #pragma STDC FP_CONTRACT ON

@@ -1,8 +1,8 @@
-// Attention of one head. Keys are packed once (a transposed weight, as it were); then some queries at a time: scores, softmax over
-// the whole row, weights times values.
+// Attention of one head. Keys are packed once (a transposed weight, as it were); then some queries at a time: scores,
+// softmax over the whole row, weights times values.
 
-/// Turns a row of raw scores into e^(score - max); zeros from `visible` to `end`. Returns what the weighted sum of values
-/// is to be multiplied with.
+/// Turns a row of raw scores into e^(score - max); zeros from `visible` to `end`. Returns what the weighted sum of
+/// values is to be multiplied with.
 static float attention_weights(const ck_attention *t, size_t query, size_t visible, size_t end, float *row) {
     if (t->mask) {
         const float *mask = t->mask + query * t->mask_stride;

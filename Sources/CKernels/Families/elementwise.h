@@ -38,8 +38,8 @@ static void axpy_f32(size_t n, float alpha, const float *x, float *y) {
     if (i < n) store_first(y + i, n - i, factor * load_first(x + i, n - i) + load_first(y + i, n - i));
 }
 
-// Four running vectors hide the latency of an addition. `term` is an expression in i (a full vector) and `last` one for the
-// lanes that remain, 0 beyond them.
+// Four running vectors hide the latency of an addition. `term` is an expression in i (a full vector) and `last` one
+// for the lanes that remain, 0 beyond them.
 #define CK_SUM(term, last)                                                                                             \
     vf s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};                                                                         \
     size_t i = 0;                                                                                                      \

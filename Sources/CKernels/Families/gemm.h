@@ -1,5 +1,5 @@
-// Matrix products. A tile of C (some rows, some 16-column panels) stays in registers while k runs; its sums then go through
-// a small buffer to C. B is read in panels that fit the first cache, A in blocks of rows that fit the second
+// Matrix products. A tile of C (some rows, some 16-column panels) stays in registers while k runs; its sums then go
+// through a small buffer to C. B is read in panels that fit the first cache, A in blocks of rows that fit the second
 // (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008).
 
 #define CK_PANEL_VECTORS (ck_gemm_panel / CK_LANES)
@@ -8,8 +8,8 @@
 /// The widest tile: enough panels for 8 accumulators in one row, which hide the latency of an FMA.
 #define CK_WIDE_PANELS (8 / CK_PANEL_VECTORS)
 
-/// What a tile multiplies: row r of A at a + r * a_row, its elements a_step apart; panel p of B at b + p * b_panel, its rows
-/// of 16 b_step apart; sums to out, rows out_ld apart, panels side by side.
+/// What a tile multiplies: row r of A at a + r * a_row, its elements a_step apart; panel p of B at b + p * b_panel,
+/// its rows of 16 b_step apart; sums to out, rows out_ld apart, panels side by side.
 typedef struct {
     size_t k;
     const float *a;
@@ -103,8 +103,8 @@ CK_INLINE size_t tile_rows(size_t left) {
     return left < 2 * CK_TILE_ROWS ? (left + 1) / 2 : CK_TILE_ROWS;
 }
 
-/// How a tile's sums become C: c = activation(alpha * sum + beta * c + bias) + residual. Pointers are at the tile's first
-/// column; c and residual at its first row.
+/// How a tile's sums become C: c = activation(alpha * sum + beta * c + bias) + residual. Pointers are at the tile's
+/// first column; c and residual at its first row.
 typedef struct {
     float alpha, beta;
     const float *bias;

@@ -1,5 +1,5 @@
-// Exact products of bytes. A's rows, less their zero points, are widened to 16 bits; a multiply-and-add-pairs instruction then
-// sums two products in 32 bits (|a| and |b| are at most 255, so nothing saturates).
+// Exact products of bytes. A's rows, less their zero points, are widened to 16 bits; a multiply-and-add-pairs
+// instruction then sums two products in 32 bits (|a| and |b| are at most 255, so nothing saturates).
 
 typedef int16_t vs __attribute__((vector_size(4 * CK_LANES), may_alias));
 typedef int8_t vb __attribute__((vector_size(2 * CK_LANES), may_alias));

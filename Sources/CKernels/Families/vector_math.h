@@ -1,5 +1,6 @@
-// Functions of a vector. The polynomials are minimax fits of this project (Lawson's iteration over 2000 Chebyshev nodes);
-// the reductions are the textbook ones (Cody and Waite, "Software Manual for the Elementary Functions", 1980).
+// Functions of a vector. The polynomials are minimax fits of this project (Lawson's iteration over 2000 Chebyshev
+// nodes); the reductions are the textbook ones (Cody and Waite, "Software Manual for the Elementary Functions",
+// 1980).
 
 /// x = n ln 2 + r with |r| <= ln(2)/2; e^x = 2^n e^r. 2^n is applied in two steps so that results pass through the
 /// subnormals to 0 and to infinity where the true value does.

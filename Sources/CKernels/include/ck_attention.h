@@ -31,8 +31,9 @@ typedef struct {
     /// Query i sees only keys j <= i + causal_offset. (causal_offset = keys - rows when the last query sees every key.)
     bool causal;
     ptrdiff_t causal_offset;
-    /// What a query gets that sees no key, or only keys masked by -inf: zeros when true (PyTorch's fused attention), NaN
-    /// when false (the formula). A finite mask needs no such rule: equal large negative values give the mean of v.
+    /// What a query gets that sees no key, or only keys masked by -inf: zeros when true (PyTorch's fused attention),
+    /// NaN when false (the formula). A finite mask needs no such rule: equal large negative values give the mean of
+    /// v.
     bool empty_rows_are_zero;
     float *out;
     size_t out_stride;
@@ -42,9 +43,9 @@ typedef struct {
 /// with rows.
 size_t ck_attention_scratch(size_t keys, size_t head_size, size_t value_size);
 
-/// Computes it. `scratch` holds ck_attention_scratch floats and is the caller's own while the call runs. A query's result does
-/// not depend on the other rows of the call. Relative error of the weights at most 1e-6 plus the scores' absolute error;
-/// out may not overlap q, k or v.
+/// Computes it. `scratch` holds ck_attention_scratch floats and is the caller's own while the call runs. A query's
+/// result does not depend on the other rows of the call. Relative error of the weights at most 1e-6 plus the scores'
+/// absolute error; out may not overlap q, k or v.
 void ck_attention_f32(const ck_attention *attention, float *scratch);
 
 #if defined(__cplusplus)

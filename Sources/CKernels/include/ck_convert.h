@@ -2,8 +2,8 @@
 #define CK_CONVERT_H
 
 // Number formats: IEEE 754 binary16, bfloat16, and 8-bit integers to and from float32. 16-bit floats travel as their
-// bits. To 16 bits: round to nearest, ties to even, subnormals included, overflow to infinity; a NaN stays a (quiet) NaN
-// with its sign and leading payload bits.
+// bits. To 16 bits: round to nearest, ties to even, subnormals included, overflow to infinity; a NaN stays a (quiet)
+// NaN with its sign and leading payload bits.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,8 +30,9 @@ typedef struct {
     int32_t zero;
 } ck_quantization;
 
-/// Quantises to u8 over the values' own range, widened to hold 0, as ONNX DynamicQuantizeLinear: scale = (max - min) / 255,
-/// zero = saturate(round_half_even(-min / scale)). All zeros (or n = 0) gives scale 0 (ONNX's formula) and zero 0, bytes 0.
+/// Quantises to u8 over the values' own range, widened to hold 0, as ONNX DynamicQuantizeLinear: scale = (max - min)
+/// / 255, zero = saturate(round_half_even(-min / scale)). All zeros (or n = 0) gives scale 0 (ONNX's formula) and
+/// zero 0, bytes 0.
 ck_quantization ck_dynamic_quantize_u8(size_t n, const float *x, uint8_t *y);
 /// Quantises to s8 symmetrically: scale = max |x| / 127, zero = 0. All zeros gives scale 0 and bytes 0.
 ck_quantization ck_dynamic_quantize_s8(size_t n, const float *x, int8_t *y);

@@ -42,8 +42,8 @@ typedef struct {
     size_t zero_step;
 } ck_int8_columns;
 
-/// C[m, n] = (A - zero_a) * (B - zero_b) in int32, for rows m_begin..<m_end and columns n_begin..<n_end of C; n_begin is a
-/// multiple of ck_gemm_panel, n_end too, or n. Pointers are those of the whole matrices.
+/// C[m, n] = (A - zero_a) * (B - zero_b) in int32, for rows m_begin..<m_end and columns n_begin..<n_end of C; n_begin
+/// is a multiple of ck_gemm_panel, n_end too, or n. Pointers are those of the whole matrices.
 void ck_gemm_int8(size_t m_begin, size_t m_end, size_t n_begin, size_t n_end, size_t n, size_t k,
                   const ck_int8_rows *a, const ck_int8_columns *b, int32_t *c, size_t ldc);
 

@@ -4,10 +4,10 @@
 // Matrix products from the system's BLAS: OpenBLAS on Linux (opened at run time, never linked, so the program also
 // starts where it is missing), Accelerate on macOS.
 //
-// OpenBLAS picks its kernel while it loads, and builds older than a CPU take it for a very old one: Debian 12's 0.3.21
-// runs its SSE3 kernel on many AVX-512 Xeons, a quarter of the speed. So, unless the user has set OPENBLAS_CORETYPE, the
-// loader names the core type that CPUID proves the CPU can run. OpenBLAS is told to use one thread; callers split work
-// among their own threads and may call blas_sgemm from several of them at once.
+// OpenBLAS picks its kernel while it loads, and builds older than a CPU take it for a very old one: Debian 12's
+// 0.3.21 runs its SSE3 kernel on many AVX-512 Xeons, a quarter of the speed. So, unless the user has set
+// OPENBLAS_CORETYPE, the loader names the core type that CPUID proves the CPU can run. OpenBLAS is told to use one
+// thread; callers split work among their own threads and may call blas_sgemm from several of them at once.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,13 +45,14 @@ typedef struct {
     const char *message;
 } blas_info;
 
-/// The self-check multiplies values in [-1, 1] with inner dimension 29; float32 sums of that length stay far below this.
+/// The self-check multiplies values in [-1, 1] with inner dimension 29; float32 sums of that length stay far below
+/// this.
 #define blas_self_check_bound 1e-4
 
-/// Opens the library once; later calls, from any thread, return the first call's result. It looks for the file
-/// named by the environment variable MLGRAPH_BLAS_LIBRARY (and for nothing else when that is set), then
-/// libopenblas.so.0 and libopenblas.so on the loader's path. It changes environment variables while the library opens and
-/// puts them back, so the first call belongs at start-up, before other threads read or write the environment.
+/// Opens the library once; later calls, from any thread, return the first call's result. It looks for the file named
+/// by the environment variable MLGRAPH_BLAS_LIBRARY (and for nothing else when that is set), then libopenblas.so.0
+/// and libopenblas.so on the loader's path. It changes environment variables while the library opens and puts them
+/// back, so the first call belongs at start-up, before other threads read or write the environment.
 blas_status blas_load(void);
 
 /// What blas_load did (it is called if it has not been yet).
