@@ -51,7 +51,9 @@ let package = Package(
         .target(name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors", "JSON"], path: "Graphs/GraphFile"),
 
         // Sources: text to ids
-        .target(name: "Tokenizers", dependencies: ["JSON", "Tensors", "CUtf8proc", "CPCRE2"], path: "Sources/Tokenizers"),
+        .target(
+            name: "Tokenizers", dependencies: ["CUtf8proc", "CPCRE2"], path: "Sources/Tokenizers",
+            exclude: ["Unicode/generate_tables.py"]),
 
         // Converters: a model file becomes a graph
         .target(name: "CONNX", dependencies: ["CProtobufC"], path: "Converters/CONNX"),
@@ -90,7 +92,8 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Tensors", "JSON"], path: "Tests/TestSupport"),
         .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport"]),
         .testTarget(name: "KernelTests", dependencies: ["CKernels", "COpenBLAS"]),
-        .testTarget(name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport"]),
+        .testTarget(
+            name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport"], exclude: ["fetch_tokenizers.py"]),
         .testTarget(name: "GraphTests", dependencies: ["GraphFile", "Optimizer", "Operators", "TestSupport"]),
         .testTarget(
             name: "ConverterTests",
