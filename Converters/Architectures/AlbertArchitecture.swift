@@ -18,7 +18,7 @@ struct AlbertArchitecture: Architecture {
             reader.report(.unsupported, "inner_group_num is above 1: several layers in a group are not supported")
         }
         if reader.hasSizes, groupCount > encoder.layerCount {
-            reader.report(.configuration, "num_hidden_groups \(groupCount) is above num_hidden_layers \(encoder.layerCount)")
+            reader.reportSizes("num_hidden_groups \(groupCount) is above num_hidden_layers \(encoder.layerCount)")
         }
     }
 

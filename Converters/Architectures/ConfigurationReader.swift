@@ -22,6 +22,12 @@ public struct ConfigurationReader {
         issues.append(CheckpointIssue(kind, path: path, reason))
     }
 
+    /// Reports sizes that contradict each other.
+    public mutating func reportSizes(_ reason: String) {
+        hasSizes = false
+        report(.configuration, reason)
+    }
+
     /// The value of a key; null counts as absent.
     private func value(_ key: String) -> JSONValue? {
         guard let value = root[key], !value.isNull else { return nil }
@@ -34,13 +40,11 @@ public struct ConfigurationReader {
     public mutating func size(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) -> Int {
         guard let value = value(key) else {
             if let fallback { return fallback }
-            hasSizes = false
-            report(.configuration, "\(key) is missing")
+            reportSizes("\(key) is missing")
             return range.lowerBound
         }
         guard let number = value.intValue, range.contains(number) else {
-            hasSizes = false
-            report(.configuration, "\(key) is \(Self.shown(value)), expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+            reportSizes("\(key) is \(Self.shown(value)), expected a whole number from \(range.lowerBound) to \(range.upperBound)")
             return range.lowerBound
         }
         return number
@@ -73,11 +77,11 @@ public struct ConfigurationReader {
     /// An array of strings; empty where the key is absent.
     public mutating func strings(_ key: String) -> [String] {
         guard let value = value(key) else { return [] }
-        guard let elements = value.arrayValue, case let texts = elements.compactMap(\.stringValue), texts.count == elements.count else {
+        guard let elements = value.arrayValue, elements.allSatisfy({ $0.stringValue != nil }) else {
             report(.configuration, "\(key) is \(Self.shown(value)), expected an array of strings")
             return []
         }
-        return texts
+        return elements.compactMap(\.stringValue)
     }
 
     /// The members of an object; nil where the key is absent.

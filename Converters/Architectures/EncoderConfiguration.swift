@@ -39,7 +39,7 @@ public struct EncoderConfiguration: Sendable, Hashable {
         normEpsilon = Float(keys.normEpsilon.map { reader.fraction($0, default: 1e-12) } ?? 1e-12)
         isDecoderTied = reader.flag("tie_word_embeddings", default: true)
         if reader.hasSizes, hiddenSize % headCount != 0 {
-            reader.report(.configuration, "\(keys.hiddenSize) \(hiddenSize) is no multiple of \(keys.headCount) \(headCount)")
+            reader.reportSizes("\(keys.hiddenSize) \(hiddenSize) is no multiple of \(keys.headCount) \(headCount)")
         }
         reader.refuseVariants()
     }
@@ -58,7 +58,8 @@ extension ConfigurationReader {
         case "sigmoid": return .sigmoid
         case "linear": return Activation.none
         default:
-            report(.unsupported, "\(key) is \(quoted(name)), known are gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, silu, swish, tanh, sigmoid, linear")
+            let known = "gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, silu, swish, tanh, sigmoid, linear"
+            report(.unsupported, "\(key) is \(quoted(name)), known are \(known)")
             return nil
         }
     }
@@ -66,11 +67,15 @@ extension ConfigurationReader {
     /// Options of the reference implementation that change the computation and that no part here builds.
     fileprivate mutating func refuseVariants() {
         if flag("is_decoder", default: false) { report(.unsupported, "is_decoder is true: a causal decoder, not an encoder") }
-        if flag("add_cross_attention", default: false) { report(.unsupported, "add_cross_attention is true: cross attention is not supported") }
+        if flag("add_cross_attention", default: false) {
+            report(.unsupported, "add_cross_attention is true: cross attention is not supported")
+        }
         if let kind = string("position_embedding_type"), kind != "absolute" {
             report(.unsupported, "position_embedding_type is \(quoted(kind)), known is absolute")
         }
         if !isEmpty("pruned_heads") { report(.unsupported, "pruned_heads names attention heads that were removed, which is not supported") }
-        if has("quantization_config") { report(.unsupported, "quantization_config: quantised checkpoints are not supported; convert the original weights") }
+        if has("quantization_config") {
+            report(.unsupported, "quantization_config: quantised checkpoints are not supported; convert the original weights")
+        }
     }
 }

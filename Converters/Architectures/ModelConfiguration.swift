@@ -35,7 +35,8 @@ extension ConfigurationReader {
         guard let name = architectures.first else { return .encoder }
         if let head = Head.named(byClass: name, modelType: modelType) { return head }
         let known = "\u{2026}Model, \u{2026}ForSequenceClassification, \u{2026}ForTokenClassification, \u{2026}ForMaskedLM"
-        report(.unsupported, "architectures names the class \(quoted(name)), known are \(known); choose one of the heads \(Head.allCases.map(\.rawValue).joined(separator: ", "))")
+        let heads = Head.allCases.map(\.rawValue).joined(separator: ", ")
+        report(.unsupported, "architectures names the class \(quoted(name)), known are \(known); choose one of the heads \(heads)")
         return .encoder
     }
 
@@ -47,8 +48,11 @@ extension ConfigurationReader {
         }
         var labels = [String?](repeating: nil, count: members.count)
         for member in members {
-            guard let index = Int(member.key), labels.indices.contains(index), labels[index] == nil, let label = member.value.stringValue else {
-                report(.configuration, "id2label has the entry \(quoted(member.key)), expected the numbers from 0 to \(members.count - 1), each with a string")
+            guard let index = Int(member.key), labels.indices.contains(index), labels[index] == nil,
+                let label = member.value.stringValue
+            else {
+                let expected = "the numbers from 0 to \(members.count - 1), each with a string"
+                report(.configuration, "id2label has the entry \(quoted(member.key)), expected \(expected)")
                 return []
             }
             labels[index] = label

@@ -30,7 +30,7 @@ extension ConfigurationReader {
     /// Positions are counted from `padding + 1`, so the table must go beyond.
     mutating func checkPositions(_ count: Int, padding: Int) {
         guard hasSizes, count <= padding + 1 else { return }
-        report(.configuration, "max_position_embeddings is \(count), which leaves no position after the padding's \(padding)")
+        reportSizes("max_position_embeddings is \(count), which leaves no position after the padding's \(padding)")
     }
 }
 

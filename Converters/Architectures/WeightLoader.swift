@@ -58,7 +58,7 @@ public struct WeightLoader {
     public var issues: [CheckpointIssue] {
         guard !missing.isEmpty else { return tensorIssues }
         let list = missing.joined(separator: ", ")
-        return [CheckpointIssue(.missingTensors, path: path, "lacks \(missing.count) tensors: \(list)")] + tensorIssues
+        return [CheckpointIssue(.missingTensors, path: path, "lacks the tensors \(list)")] + tensorIssues
     }
 
     /// The tensors, in quotes, that the graph does not use, but for those that are known to carry nothing.
@@ -107,7 +107,8 @@ public struct WeightLoader {
         guard let ownIndex = index(name, .head) else { return try value(source, shape, .base, in: &graph) }
         let own = try files.tensor(named: entries[ownIndex].name)
         guard Tensor.identical(own, try files.tensor(named: entries[sourceIndex].name)) else {
-            warnings.append("\(path): tie_word_embeddings is true, but \(quoted(entries[ownIndex].name)) differs from \(quoted(entries[sourceIndex].name)) and is used itself")
+            let (decoder, embedding) = (quoted(entries[ownIndex].name), quoted(entries[sourceIndex].name))
+            warnings.append("\(path): tie_word_embeddings is true, but \(decoder) differs from \(embedding) and is used itself")
             return try value(name, shape, .head, in: &graph)
         }
         entries[ownIndex].isUsed = true

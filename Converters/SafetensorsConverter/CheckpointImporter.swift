@@ -64,7 +64,7 @@ public struct CheckpointImporter {
         }
         let unused = built.weights.unusedTensors
         if !unused.isEmpty {
-            warnings.append("\(weightsURL.path): \(unused.count) tensors are not used: \(unused.joined(separator: ", "))")
+            warnings.append("\(weightsURL.path): tensors that nothing uses: \(unused.joined(separator: ", "))")
         }
         let sources = [configurationFile] + files.files.map { URL(fileURLWithPath: $0.path) }
         let conversion = CheckpointConversion(

@@ -131,7 +131,7 @@ private struct Checkpoint {
         let issues = try checkpoint.issues()
         #expect(issues.map(\.kind) == [.unsupported, .missingTensors, .tensorShape, .tensorType])
         #expect(issues[0].reason.contains("known are gelu, gelu_new"))
-        #expect(issues[1].reason == "lacks 2 tensors: \"electra.encoder.layer.1.output.dense.bias\", \"classifier.weight\"")
+        #expect(issues[1].reason == "lacks the tensors \"electra.encoder.layer.1.output.dense.bias\", \"classifier.weight\"")
         #expect(issues[2].reason == "tensor \"electra.embeddings.word_embeddings.weight\" has the shape [64, 16], config.json asks for [65, 16]")
         #expect(issues[3].reason == "tensor \"electra.embeddings.LayerNorm.weight\" is i64, expected f32, f16 or bf16")
     }
@@ -141,7 +141,7 @@ private struct Checkpoint {
         checkpoint.tensors.removeAll { $0.name.hasSuffix("albert_layers.0.ffn.weight") }
         let issues = try checkpoint.issues()
         #expect(issues.map(\.reason) == [
-            "lacks 2 tensors: \"encoder.albert_layer_groups.0.albert_layers.0.ffn.weight\", \"encoder.albert_layer_groups.1.albert_layers.0.ffn.weight\""
+            "lacks the tensors \"encoder.albert_layer_groups.0.albert_layers.0.ffn.weight\", \"encoder.albert_layer_groups.1.albert_layers.0.ffn.weight\""
         ])
     }
 
@@ -149,7 +149,7 @@ private struct Checkpoint {
         var checkpoint = try Checkpoint("bert-pretraining")
         checkpoint.tensors.append(("bert.embeddings.position_ids", try Tensor(integers: [0, 1], shape: [1, 2])))
         checkpoint.tensors.append(("adapter\n.weight", try Tensor(floats: [1], shape: [1])))
-        #expect(try checkpoint.convert().warnings.map { $0.split(separator: ": ", maxSplits: 1).last } == ["1 tensors are not used: \"adapter\\n.weight\""])
+        #expect(try checkpoint.convert().warnings.map { $0.split(separator: ": ", maxSplits: 1).last } == ["tensors that nothing uses: \"adapter\\n.weight\""])
         // A head that the caller does not want.
         checkpoint.tensors.removeLast()
         let conversion = try checkpoint.convert(head: .encoder)
@@ -207,6 +207,21 @@ private struct Checkpoint {
         #expect(try checkpoint.issues().map(\.kind) == [.configuration])
     }
 
+    @Test func aDiscriminatorIsNoLanguageModel() throws {
+        var checkpoint = try Checkpoint("electra-masked-lm")
+        checkpoint["architectures"] = ["ElectraForPreTraining"]
+        #expect(try checkpoint.issues().map(\.kind) == [.unsupported])
+    }
+
+    @Test func withoutAClassTheEncoderIsTaken() throws {
+        var checkpoint = try Checkpoint("camembert-encoder")
+        checkpoint["architectures"] = nil
+        let conversion = try checkpoint.convert()
+        #expect(conversion.configuration.head == .encoder)
+        #expect(conversion.warnings.count == 1)
+        #expect(try checkpoint.convert(head: .encoder).warnings.isEmpty)
+    }
+
     @Test func missingFilesAreNamed() throws {
         try Fixtures.withTemporaryFolder { folder in
             #expect { try CheckpointImporter.convert(folderOrFile: folder) } throws: { "\($0)".contains("config.json") }
@@ -239,6 +254,25 @@ private struct Checkpoint {
                 }
             }
             #expect(tried > converted)
+        }
+    }
+
+    @Test func damagedWeightsNeverTrap() throws {
+        let folder = Fixtures.folder.appendingPathComponent("architectures/distilbert-encoder")
+        let file = folder.appendingPathComponent("model.safetensors")
+        // The header alone, most of the time: that is where damage counts.
+        var fuzzer = Fuzzer(samples: [Array(try Data(contentsOf: file)), Array(try Data(contentsOf: file).prefix(6000))])
+        try Fixtures.withTemporaryFolder { target in
+            try FileManager.default.copyItem(
+                at: folder.appendingPathComponent("config.json"), to: target.appendingPathComponent("config.json"))
+            try fuzzer.run { bytes in
+                try Data(bytes).write(to: target.appendingPathComponent("model.safetensors"))
+                do {
+                    _ = try CheckpointImporter.check(folderOrFile: target)
+                } catch let error as SafetensorsError {
+                    #expect(error.path.hasSuffix("model.safetensors"))
+                }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 import Architectures
 import Foundation
 import GraphIR
+import JSON
 import Operators
 import SafetensorsConverter
 import Tensors
@@ -72,6 +73,25 @@ import Testing
         }
     }
 
+    /// A trained classifier, on sentences.
+    @Test func topics() throws {
+        let folder = Fixtures.folder.appendingPathComponent("categorium-topics")
+        let conversion = try CheckpointImporter.convert(folderOrFile: folder)
+        #expect(conversion.warnings.isEmpty)
+        let reference = try JSONParser.parse(try Data(contentsOf: folder.appendingPathComponent("reference.json")))
+        let cases = try #require(reference["cases"]?.arrayValue)
+        #expect(cases.count > 5)
+        for text in cases {
+            let ids = try #require(text["input_ids"]?.arrayValue).compactMap(\.intValue).map(Int64.init)
+            let logits = try #require(text["logits"]?.arrayValue).compactMap(\.doubleValue)
+            let tokens = ["input_ids": try Tensor(integers: ids, shape: [1, ids.count])]
+            let result = try #require(try CheckpointInterpreter.run(conversion.graph, tokens)["logits"])
+            #expect(checkpointDifference(result, try Tensor(doubles: logits, shape: [1, logits.count])) <= 1e-5)
+            let best = try #require(result.doubles().indices.max { result.doubles()[$0] < result.doubles()[$1] })
+            #expect(conversion.configuration.labels[best] == text["label"]?.stringValue)
+        }
+    }
+
     @Test(.needsFixture("corpus")) func inputsAndOutputsAreTyped() throws {
         let folder = Fixtures.unpacked("corpus").appendingPathComponent("bert-encoder")
         let graph = try CheckpointImporter.convert(folderOrFile: folder).graph
@@ -94,7 +114,7 @@ import Testing
         #expect(graph.nodes.count { ($0.op as? Cast)?.to == .f32 } == weights.count)
     }
 
-    @Test(.needsFixture("corpus")) func weightsAreUsedFromTheMapping() throws {
+    @Test(.needsFixture("corpus")) func weightsAreThoseOfTheFile() throws {
         let folder = Fixtures.unpacked("corpus").appendingPathComponent("bert-encoder")
         let file = try SafetensorsFile(contentsOf: folder.appendingPathComponent("model.safetensors"))
         let graph = try CheckpointImporter.convert(folderOrFile: folder).graph
