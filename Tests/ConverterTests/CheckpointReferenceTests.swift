@@ -55,6 +55,11 @@ import Testing
         let conversion = try CheckpointImporter.convert(folderOrFile: folder)
         #expect(conversion.warnings.isEmpty)
         try conversion.graph.verify()
+        let graph = conversion.graph
+        let parsed = try Graph(parsing: graph.text) { name in
+            try #require(graph.usedConstants.first { graph[$0].name == name }.flatMap { graph.constant($0) })
+        }
+        #expect(parsed.text == graph.text)
         let cases = CheckpointCases(file: try SafetensorsFile(contentsOf: folder.appendingPathComponent("cases.safetensors")))
         #expect(cases.count >= 2)
         for number in 0..<cases.count {
