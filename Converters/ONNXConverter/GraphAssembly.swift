@@ -10,6 +10,8 @@ struct GraphAssembly {
     private var lowering: NodeLowering
     private var values: [ExactName: ValueID] = [:]
     private var inputDefaults: [(name: String, value: Tensor)] = []
+    /// Symbols that an input's size gives a value.
+    private var inputSymbols: Set<String> = []
     var warnings: [String] = []
 
     init(model: ONNXModel, path: String, options: ONNXImporter.Options) {
@@ -22,6 +24,7 @@ struct GraphAssembly {
     mutating func run(_ nodes: [ONNXNode]) throws -> ONNXConversion {
         try checkHalfByteUses(nodes)
         try addInputsAndInitializers()
+        inputSymbols = Set(lowering.builder.graph.inputSymbols)
         for node in nodes {
             let inputs = try node.inputs.map { name -> ValueID? in name.isEmpty ? nil : try value(name, "\(node.label) uses") }
             let results = try lowering.lower(node, inputs: inputs)
@@ -159,11 +162,10 @@ struct GraphAssembly {
         case .unknown: return false
         case .fixed(let size): return Dim.areEqual(.fixed(size), inferred) == false
         case .named(let name):
-            let known = Set(lowering.builder.graph.inputSymbols)
-            guard known.contains(name), inferred.symbols.isSubset(of: known) else { return false }
-            // Only expressions in the inputs' own sizes are certain; `broadcast` and `min` settle at run time.
-            guard let difference = try? inferred - .symbol(name), difference != 0 else { return false }
-            return !inferred.description.contains("(")
+            guard inputSymbols.contains(name), inferred.symbols.isSubset(of: inputSymbols), inferred != .symbol(name) else { return false }
+            // `total` for `past + sequence` may well be right; 2*batch for `batch` is not, nor is a number or another input's name.
+            let isExpression = inferred.fixedValue == nil && inferred.symbolName == nil
+            return !isExpression || (inferred.symbols == [name] && (try? inferred - .symbol(name))?.isKnownNonNegative == true)
         }
     }
 }

@@ -6,8 +6,11 @@ import Testing
 
 /// The ONNX project's own tests of single operators (Tests/Fixtures/onnx-nodes), for the operators that are taken.
 @Suite struct ONNXNodeTests {
-    /// Variants of taken operators that are refused, by the start of the test's name.
-    static let refused: [String] = []
+    /// Variants of taken operators that are refused, by a part of the test's name.
+    static let refused = [
+        "select_last_index", "softcap", "qk_matmul", "window", "training", "center_crop_pad", "test_scatternd_add", "test_scatternd_max",
+        "test_scatternd_min", "test_scatternd_multiply", "blocked", "linear_int16", "linear_uint16",
+    ]
 
     @Test(.needsFixture("onnx-nodes")) func operatorsDoWhatTheirTestsSay() throws {
         let folder = Fixtures.unpacked("onnx-nodes")
@@ -52,8 +55,8 @@ import Testing
                 wrong.append("\(name): \(error)")
             }
         }
-        let unexpected = refusals.filter { refusal in !Self.refused.contains { refusal.hasPrefix($0) } }
-        print("onnx-nodes: \(passed) passed, \(refusals.count) refused, \(wrong.count) wrong")
+        let unexpected = refusals.filter { refusal in !Self.refused.contains { refusal.prefix(while: { $0 != ":" }).contains($0) } }
+        #expect(passed > 900, "\(passed) passed, \(refusals.count) refused, \(wrong.count) wrong")
         #expect(unexpected.isEmpty, "\(unexpected.joined(separator: "\n"))")
         #expect(wrong.isEmpty, "\(wrong.joined(separator: "\n"))")
     }

@@ -77,9 +77,7 @@ private func mean(_ n: inout NodeLowering) throws {
 }
 
 private func mod(_ n: inout NodeLowering) throws {
-    let isC = try n.flag("fmod")
-    if !isC, try n.dtype(n.input(0)).isFloat { throw n.error(.malformedFile, "Mod of floats needs fmod = 1") }
-    try binary(&n, isC ? .fmod : .mod)
+    try binary(&n, n.flag("fmod") ? .fmod : .mod)
 }
 
 private func isInf(_ n: inout NodeLowering) throws {

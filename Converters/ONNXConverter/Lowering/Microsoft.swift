@@ -99,7 +99,7 @@ private func qAttention(_ n: inout NodeLowering) throws {
 private func packedAttention(_ n: inout NodeLowering, _ packed: ValueID, mask: ValueID?, scoreBias: ValueID?) throws {
     n.ignore("past_present_share_buffer", "rotary_embedding_dim")
     try n.require("do_rotary", is: 0)
-    guard n.rank(packed) == 3, let width = n.type(packed).dims[2].fixedValue else {
+    guard n.rank(packed) == 3, let width = n.type(packed).dims[2].fixedValue, width <= 1 << 40 else {
         throw n.unsupported("a width that is not known (\(n.type(packed)))")
     }
     let sizes = try n.ints("qkv_hidden_sizes") ?? [width / 3, width / 3, width / 3]
@@ -123,7 +123,7 @@ private func multiHeadAttention(_ n: inout NodeLowering) throws {
     let parts = try inputs.map { input -> ValueID in
         var part = input
         if let bias = n.optionalInput(3) {
-            guard let width = n.type(input).dims[2].fixedValue else { throw n.unsupported("a width that is not known") }
+            guard let width = n.type(input).dims[2].fixedValue, width <= 1 << 40 else { throw n.unsupported("a width that is not known") }
             part = try n.binary(.add, part, n.sliced(bias, axis: 0, from: start, to: start + width))
             start += width
         }

@@ -35,6 +35,7 @@ private func quantizeLinear(_ n: inout NodeLowering) throws {
 private func dequantizeLinear(_ n: inout NodeLowering) throws {
     let x = try n.input(0)
     let scale = try n.input(1)
+    guard [.i8, .u8, .i32].contains(n.dtype(x)) else { throw n.error(.unsupportedType, "the quantised type \(n.dtype(x).rawValue) is not supported") }
     let code = try n.int("output_dtype", default: 0)
     if code != 0, try n.dtype(code: code) != n.dtype(scale) { throw n.unsupported("an output type other than the scale's") }
     let block = try n.int("block_size", default: 0)

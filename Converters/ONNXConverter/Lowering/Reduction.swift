@@ -29,7 +29,12 @@ private func reduce(_ n: inout NodeLowering, _ kind: Reduce.Kind, axesInputSince
         if isNothing { return n.define(x) }
         axes = Array(0..<n.rank(x))
     }
-    try n.result(Reduce(kind, axes: axes, keepDims: keepDims), x)
+    let op = Reduce(kind, axes: axes, keepDims: keepDims)
+    if n.dtype(x) == .bool, kind == .max || kind == .min {
+        // Version 20: any and all.
+        return try n.result(Cast(to: .bool), n.apply(op, n.cast(x, to: .u8)))
+    }
+    try n.result(op, x)
 }
 
 private func argument(_ n: inout NodeLowering, _ kind: Reduce.Kind) throws {

@@ -74,7 +74,7 @@ private func split(_ n: inout NodeLowering) throws {
     let given = n.opset < 13 ? try n.ints("split") : try n.integers(input: 1)
     let wanted = n.opset < 18 ? count : try n.int("num_outputs", default: count)
     if let given {
-        guard given.count == count, given.allSatisfy({ $0 >= 0 && $0 <= 1 << 48 }) else {
+        guard given.count == count, given.allSatisfy({ $0 >= 0 && $0 <= 1 << 38 }) else {
             throw n.error(.shapeMismatch, "splits into \(given) but has \(count) outputs")
         }
         let total = given.reduce(0, +)

@@ -53,6 +53,9 @@ struct FunctionInliner {
                 }
                 var node = node
                 node.opset = opsets.first { $0.domain == node.operatorName.domain }?.version ?? 0
+                guard node.opset != 0 || !node.operatorName.domain.isEmpty else {
+                    throw ONNXError(.malformedFile, path: path, "\(node.label): the version of its operator set is not given")
+                }
                 nodes.append(node)
             }
         }

