@@ -43,12 +43,16 @@ let package = Package(
         .systemLibrary(
             name: "CProtobufC", path: "Sources/CProtobufC", pkgConfig: "libprotobuf-c",
             providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]),
+        .systemLibrary(
+            name: "CXXHash", path: "Sources/CXXHash", pkgConfig: "libxxhash",
+            providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
 
         // Graphs: the compiler
         .target(name: "GraphIR", dependencies: ["Tensors", "JSON"], path: "Graphs/GraphIR"),
         .target(name: "Operators", dependencies: ["GraphIR", "Tensors"], path: "Graphs/Operators"),
         .target(name: "Optimizer", dependencies: ["Operators", "GraphIR", "Tensors"], path: "Graphs/Optimizer"),
-        .target(name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors", "JSON"], path: "Graphs/GraphFile"),
+        .target(
+            name: "GraphFile", dependencies: ["Operators", "GraphIR", "Tensors", "JSON", "CXXHash"], path: "Graphs/GraphFile"),
 
         // Sources: text to ids
         .target(

@@ -10,15 +10,18 @@ public enum SafetensorsWriter {
     /// all start on one), then those of larger elements before those of smaller ones; otherwise the order given is kept.
     /// Equal arguments give equal bytes.
     ///
+    /// - Parameter seal: May change bytes of the finished header (the 8 bytes of length and the JSON), not their number.
     /// - Throws: `SafetensorsError` for a name that stands twice or is reserved, `FileError` when the file cannot be written.
     public static func write(
-        _ tensors: [(name: String, tensor: Tensor)], metadata: [JSONMember] = [], to url: URL
+        _ tensors: [(name: String, tensor: Tensor)], metadata: [JSONMember] = [], to url: URL,
+        seal: (UnsafeMutableRawBufferPointer) throws -> Void = { _ in }
     ) throws {
         let ordered = tensors.enumerated().sorted { a, b in
             let (x, y) = (rank(a.element.tensor), rank(b.element.tensor))
             return x == y ? a.offset < b.offset : x < y
         }.map(\.element)
-        let header = try header(ordered, metadata: metadata, path: url.path)
+        var header = try header(ordered, metadata: metadata, path: url.path)
+        try header.withUnsafeMutableBytes(seal)
         try AtomicFile.write(to: url) { file in
             try file.write(header)
             for (_, tensor) in ordered { try tensor.withUnsafeBytes { try file.write($0) } }
