@@ -1,6 +1,7 @@
 import Foundation
 import JSON
 import ONNXConverter
+import Runtime
 import Tensors
 import TestSupport
 import Testing
@@ -46,19 +47,22 @@ import Testing
         }
         #expect(expectation != "error" && Self.refused[sample.name] == nil, "was converted")
         let cases = try CaseFile(sample.url.deletingLastPathComponent().appendingPathComponent("cases.safetensors"))
+        let executor = try Executor(graph: conversion.graph, options: ExecutorOptions(threads: 1))
         let count = try #require(sample.entry["cases"]?.intValue)
         #expect(count > 0)
         for number in 0..<count {
             var inputs = try cases.tensors("case\(number).").filter { !$0.key.hasPrefix("out.") }
             for (name, value) in conversion.inputDefaults where inputs[name] == nil { inputs[name] = value }
-            let outputs = try ONNXReference.run(conversion.graph, inputs)
+            let runs = [("executor", try executor.run(inputs)), ("reference", try ONNXReference.run(conversion.graph, inputs))]
             let expected = try cases.tensors("case\(number).out.")
             #expect(!expected.isEmpty)
             for (name, tensor) in expected {
-                let output = try #require(outputs[name], "no output \(name)")
-                #expect(output.dtype == tensor.dtype || tensor.dtype == .f32, "\(name) is \(output.dtype), expected \(tensor.dtype)")
-                let difference = ONNXReference.difference(output, tensor)
-                #expect(difference <= (sample.name.contains("fp16") ? 2e-3 : 1e-5), "case\(number) \(name) differs by \(difference)")
+                for (run, outputs) in runs {
+                    let output = try #require(outputs[name], "no output \(name)")
+                    #expect(output.dtype == tensor.dtype || tensor.dtype == .f32, "\(name) is \(output.dtype), expected \(tensor.dtype)")
+                    let difference = ONNXReference.difference(output, tensor)
+                    #expect(difference <= (sample.name.contains("fp16") ? 2e-3 : 1e-5), "\(run): case\(number) \(name) differs by \(difference)")
+                }
             }
         }
     }
