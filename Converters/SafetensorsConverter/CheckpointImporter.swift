@@ -80,7 +80,7 @@ public struct CheckpointImporter {
             throw FileError(path: error.path, reason: "\(error.reason); a checkpoint needs its config.json beside the weights")
         }
         do {
-            return try JSONParser.parse(storage.bytes)
+            return try storage.withUnsafeBytes { try JSONParser.parse($0) }
         } catch let error as JSONError {
             throw FileError(path: url.path, reason: "\(error)")
         }

@@ -7,13 +7,13 @@ public struct Provenance: Sendable, Hashable {
         /// Relative to the folder of the model.
         public var name: String
         public var byteCount: Int
-        /// SHA-256, hexadecimal.
-        public var sha256: String
+        /// XXH3 of 128 bits, hexadecimal, as `xxhsum -H128` prints it.
+        public var hash: String
 
-        public init(name: String, byteCount: Int, sha256: String) {
+        public init(name: String, byteCount: Int, hash: String) {
             self.name = name
             self.byteCount = byteCount
-            self.sha256 = sha256
+            self.hash = hash
         }
     }
 
@@ -43,7 +43,7 @@ public struct Provenance: Sendable, Hashable {
         if let producer { members.append(JSONMember(key: "producer", value: .string(producer))) }
         if let opset { members.append(JSONMember(key: "opset", value: .integer(opset))) }
         let list = sources.map { source -> JSONValue in
-            ["name": .string(source.name), "bytes": .integer(source.byteCount), "sha256": .string(source.sha256)]
+            ["name": .string(source.name), "bytes": .integer(source.byteCount), "xxh128": .string(source.hash)]
         }
         members.append(JSONMember(key: "sources", value: .array(list)))
         return .object(members)
@@ -55,10 +55,10 @@ public struct Provenance: Sendable, Hashable {
             throw ModelDescriptionError("the provenance names no format or converter version")
         }
         let sources = try (json["sources"]?.arrayValue ?? []).map { value -> Source in
-            guard let name = value["name"]?.stringValue, let count = value["bytes"]?.intValue, let hash = value["sha256"]?.stringValue else {
-                throw ModelDescriptionError("a source of the provenance lacks name, bytes or sha256")
+            guard let name = value["name"]?.stringValue, let count = value["bytes"]?.intValue, let hash = value["xxh128"]?.stringValue else {
+                throw ModelDescriptionError("a source of the provenance lacks name, bytes or xxh128")
             }
-            return Source(name: name, byteCount: count, sha256: hash)
+            return Source(name: name, byteCount: count, hash: hash)
         }
         self.init(
             sources: sources, format: format, producer: json["producer"]?.stringValue, opset: json["opset"]?.intValue,

@@ -6,12 +6,24 @@ import Musl
 import Darwin
 #endif
 import Foundation
+import Synchronization
 
 /// A file that appears under its name complete or not at all: written under a temporary name in the same folder, flushed to
 /// the disk, then renamed.
 public struct AtomicFile: ~Copyable {
     private let descriptor: Int32
     private let path: String
+
+    /// Temporary files that are being written.
+    private static let unfinished = Mutex<Set<String>>([])
+
+    /// Removes what is half-written: for a process that is about to end on a signal.
+    public static func removeUnfinished() {
+        unfinished.withLock { paths in
+            for path in paths { unlink(path) }
+            paths.removeAll()
+        }
+    }
 
     /// Calls `body` to write the file, which then takes the place of any file at `url`. Nothing is left when `body` throws.
     ///
@@ -25,6 +37,8 @@ public struct AtomicFile: ~Copyable {
         }
         let folder = url.deletingLastPathComponent().path
         let (descriptor, temporary) = try create(in: folder, for: path, name: url.lastPathComponent)
+        unfinished.withLock { _ = $0.insert(temporary) }
+        defer { unfinished.withLock { _ = $0.remove(temporary) } }
         var isOpen = true
         do {
             try body(AtomicFile(descriptor: descriptor, path: path))

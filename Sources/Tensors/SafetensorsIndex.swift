@@ -16,7 +16,7 @@ public struct SafetensorsIndex: Sendable {
         }
         let document: JSONValue
         do {
-            document = try JSONParser.parse(storage.bytes)
+            document = try storage.withUnsafeBytes { try JSONParser.parse($0) }
         } catch let error as JSONError {
             throw SafetensorsError(path: path, place: .byte(error.offset), reason: "invalid JSON: \(error.reason)")
         }

@@ -11,6 +11,8 @@ import Foundation
 ///
 /// `@unchecked Sendable`: the memory is written only before `init` returns.
 public final class Storage: @unchecked Sendable {
+    /// Valid as long as the storage lives, which a local variable alone does not ensure: use `withUnsafeBytes` unless something that
+    /// outlives the pointer holds the storage.
     public let bytes: UnsafeRawBufferPointer
     private enum Owner { case heap(UnsafeMutableRawPointer), mapping, other(AnyObject?) }
     private let owner: Owner
@@ -71,6 +73,12 @@ public final class Storage: @unchecked Sendable {
         }
         bytes = UnsafeRawBufferPointer(start: pointer, count: count)
         owner = .mapping
+    }
+
+    /// Calls `body` with the bytes and keeps the storage alive meanwhile.
+    public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        defer { withExtendedLifetime(self) {} }
+        return try body(bytes)
     }
 
     private static func reason(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
