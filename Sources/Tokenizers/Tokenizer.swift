@@ -136,6 +136,9 @@ public struct Tokenizer: Sendable {
         max(pipeline.table.vocabulary.idLimit, (pipeline.table.added.tokens.last?.id ?? -1) + 1)
     }
 
+    /// What kind of model cuts the pieces: `WordPiece`, `BPE`, `Unigram` or `WordLevel`.
+    public var modelName: String { type(of: pipeline.model).typeName }
+
     /// The tokens that were added to the model's vocabulary, in order of id.
     public var addedTokens: [AddedToken] { pipeline.table.added.tokens }
 }
