@@ -1,1 +1,8 @@
-print("under construction")
+import CommandLineTools
+import Tensors
+
+Interruption.install { AtomicFile.removeUnfinished() }
+Tool(
+    name: "mlconv", version: "0.1.0", summary: "turns ONNX and safetensors models into .graph files",
+    commands: [convertCommand, checkCommand, diffCommand], fallback: "convert"
+).main()

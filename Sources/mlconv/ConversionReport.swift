@@ -1,0 +1,84 @@
+import Foundation
+import GraphIR
+import JSON
+import ModelConversion
+import Optimizer
+
+/// What `mlconv` tells of a conversion.
+struct ConversionReport {
+    let model: ConvertedModel
+    let output: URL?
+    let differences: [EquivalenceCheck.Difference]?
+
+    private var summary: GraphSummary { model.graph.summary }
+
+    private var outputBytes: Int? {
+        guard let output else { return nil }
+        return (try? FileManager.default.attributesOfItem(atPath: output.path))?[.size] as? Int
+    }
+
+    /// One line after a conversion.
+    var line: String {
+        let size = outputBytes.map { ", \($0) bytes" } ?? ""
+        return "\(output?.path ?? ""): \(model.description.task.rawValue), \(summary.parameterCount) parameters, \(summary.nodeCount) nodes\(size)"
+    }
+
+    /// `--report`.
+    var text: String {
+        let summary = summary
+        var text = "task          \(model.description.task.rawValue)\n"
+        for id in model.graph.inputs { text += "input         \(model.graph[id].name): \(model.graph.type(id))\n" }
+        for output in model.graph.outputs { text += "output        \(output.name): \(model.graph.type(output.value))\n" }
+        text += "symbols       \(summary.symbols.isEmpty ? "none" : summary.symbols.joined(separator: ", "))\n"
+        text += "parameters    \(summary.parameterCount)\n"
+        for constant in summary.constants {
+            text += "weights       \(constant.dtype.rawValue): \(constant.elements) in \(constant.tensors) tensors, \(constant.byteCount) bytes\n"
+        }
+        text += "operators     \(summary.operators.map { "\($0.name) \($0.count)" }.joined(separator: ", "))\n"
+        if let optimization = model.optimization {
+            let before = optimization.operatorsBefore.reduce(0) { $0 + $1.count }
+            text += "optimised     \(before) nodes to \(summary.nodeCount)\n"
+            let counts = FusionCounts(model.graph)
+            text += "fusions       \(FusionCounts.names.map { "\($0) \(counts[$0] ?? 0)" }.joined(separator: ", "))\n"
+            for application in optimization.applications { text += "rule          \(application.rule): \(application.count)\n" }
+            for miss in optimization.nearMisses { text += "not fused     \(miss)\n" }
+        }
+        if let differences { text += Self.text(differences) }
+        return text
+    }
+
+    static func text(_ differences: [EquivalenceCheck.Difference]) -> String {
+        differences.map { "check         \($0.output): largest difference \($0.largest), values up to \($0.magnitude)\n" }.joined()
+    }
+
+    /// `--json`.
+    var json: JSONValue {
+        let summary = summary
+        var members: [JSONMember] = []
+        func add(_ key: String, _ value: JSONValue) { members.append(JSONMember(key: key, value: value)) }
+        if let output { add("output", .string(output.path)) }
+        if let outputBytes { add("bytes", .integer(outputBytes)) }
+        add("description", model.description.json)
+        add("inputs", .array(model.graph.inputs.map { ["name": .string(model.graph[$0].name), "type": .string("\(model.graph.type($0))")] }))
+        add("outputs", .array(model.graph.outputs.map { ["name": .string($0.name), "type": .string("\(model.graph.type($0.value))")] }))
+        add("symbols", .array(summary.symbols.map { .string($0) }))
+        add("parameters", .integer(summary.parameterCount))
+        add("weights", .array(summary.constants.map {
+            ["dtype": .string($0.dtype.rawValue), "tensors": .integer($0.tensors), "elements": .integer($0.elements), "bytes": .integer($0.byteCount)]
+        }))
+        add("operators", .object(summary.operators.map { JSONMember(key: $0.name, value: .integer($0.count)) }))
+        let counts = FusionCounts(model.graph)
+        add("fusions", .object(FusionCounts.names.map { JSONMember(key: $0, value: .integer(counts[$0] ?? 0)) }))
+        if let optimization = model.optimization {
+            add("rules", .object(optimization.applications.map { JSONMember(key: $0.rule, value: .integer($0.count)) }))
+            add("near_misses", .array(optimization.nearMisses.map { ["rule": .string($0.rule), "node": .string($0.node), "reason": .string($0.reason)] }))
+        }
+        if let differences {
+            add("check", .array(differences.map {
+                ["output": .string($0.output), "largest_difference": .number($0.largest), "magnitude": .number($0.magnitude)]
+            }))
+        }
+        add("warnings", .array(model.warnings.map { .string($0) }))
+        return .object(members)
+    }
+}

@@ -1,0 +1,96 @@
+import GraphIR
+import ModelConversion
+import Runtime
+import Tensors
+
+/// Runs a graph before and after optimisation on generated inputs.
+enum EquivalenceCheck {
+    struct Difference: Sendable {
+        let output: String
+        /// The largest absolute difference over all cases.
+        let largest: Double
+        /// The largest absolute value of the reference.
+        let magnitude: Double
+
+        /// f32 arithmetic in another order: 1e-5 of the size of the numbers.
+        var isWithinTolerance: Bool { largest <= 1e-5 * max(magnitude, 1) }
+    }
+
+    /// Batch and sequence sizes that are tried: one, odd, several with padding.
+    private static let sizes = [(1, 1), (1, 7), (3, 12)]
+
+    /// - Throws: errors of the runtime; a `RuntimeError` also where no inputs can be generated.
+    static func run(_ model: ConvertedModel) throws -> [Difference] {
+        let reference = try Executor(graph: model.importedGraph)
+        let optimized = try Executor(graph: model.graph)
+        var largest: [String: (Double, Double)] = [:]
+        for (index, (batch, sequence)) in sizes.enumerated() {
+            let inputs = try generate(model.graph, batch: batch, sequence: sequence, seed: UInt64(index + 1))
+            let expected = try reference.run(inputs)
+            let actual = try optimized.run(inputs)
+            for (name, tensor) in expected {
+                guard let other = actual[name] else { continue }
+                var (difference, magnitude) = largest[name] ?? (0, 0)
+                for (x, y) in zip(tensor.doubles(), other.doubles()) {
+                    if x.isNaN != y.isNaN { difference = .infinity }
+                    if x.isNaN || x == y { continue }
+                    difference = max(difference, abs(x - y))
+                    if x.isFinite { magnitude = max(magnitude, abs(x)) }
+                }
+                largest[name] = (difference, magnitude)
+            }
+        }
+        return model.graph.outputs.compactMap { output in
+            largest[output.name].map { Difference(output: output.name, largest: $0.0, magnitude: $0.1) }
+        }
+    }
+
+    /// Ids below the smallest vocabulary in use, masks with padding at the end, small floats elsewhere.
+    private static func generate(_ graph: Graph, batch: Int, sequence: Int, seed: UInt64) throws -> [String: Tensor] {
+        var state = seed
+        func next() -> UInt64 {
+            // Steele, Lea and Flood's SplitMix64.
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+        var sizes: [String: Int] = [:]
+        for (position, symbol) in graph.inputSymbols.enumerated() { sizes[symbol] = position == 0 ? batch : sequence }
+        var inputs: [String: Tensor] = [:]
+        for id in graph.inputs {
+            let value = graph[id]
+            let shape = try value.type.dims.map { try $0.evaluate(sizes) ?? sequence }
+            let count = try Shape.count(shape)
+            switch value.type.dtype {
+            case .f64, .f32, .f16, .bf16:
+                let elements = (0..<count).map { _ in Double(next() >> 11) * 0x1p-53 * 2 - 1 }
+                inputs[value.name] = try Tensor(doubles: elements, dtype: value.type.dtype, shape: shape)
+            case _ where value.name.contains("mask"):
+                // The first row whole, the others cut.
+                let width = max(shape.last ?? 1, 1)
+                let elements = (0..<count).map { index -> Int64 in
+                    let row = index / width
+                    return index % width < max(1, width - row * 2) ? 1 : 0
+                }
+                inputs[value.name] = try Tensor(integers: elements, dtype: value.type.dtype, shape: shape)
+            case _ where value.name.contains("type") || value.name.contains("segment"):
+                inputs[value.name] = try Tensor(integers: Array(repeating: 0, count: count), dtype: value.type.dtype, shape: shape)
+            default:
+                let bound = UInt64(max(smallestTable(graph), 1))
+                inputs[value.name] = try Tensor(integers: (0..<count).map { _ in Int64(next() % bound) }, dtype: value.type.dtype, shape: shape)
+            }
+        }
+        return inputs
+    }
+
+    /// Rows of the smallest large table that is gathered from: ids below that are legal everywhere.
+    private static func smallestTable(_ graph: Graph) -> Int {
+        let tables = graph.nodes.filter { $0.op.mnemonic == "gather" }.compactMap { node -> Int? in
+            guard let table = node.inputs.first ?? nil, graph.constant(table) != nil, graph.type(table).rank == 2 else { return nil }
+            return graph.type(table).dims[0].fixedValue
+        }
+        return tables.filter { $0 > 16 }.min() ?? 2
+    }
+}
