@@ -73,7 +73,7 @@ let package = Package(
         .target(
             name: "ModelConversion",
             dependencies: [
-                "ONNXConverter", "SafetensorsConverter", "Optimizer", "GraphFile", "Tokenizers", "JSON",
+                "ONNXConverter", "SafetensorsConverter", "Architectures", "Optimizer", "GraphFile", "Tokenizers", "JSON",
             ], path: "Converters/ModelConversion"),
 
         // Sources: run a graph, use it
