@@ -22,7 +22,7 @@ private func open(_ bytes: [UInt8]) throws -> GraphFile {
 }
 
 private let provenance = Provenance(
-    sources: [.init(name: "model.onnx", byteCount: 12, sha256: "ab")], format: "onnx", producer: "pytorch", opset: 17, converterVersion: "0.1.0")
+    sources: [.init(name: "model.onnx", byteCount: 12, hash: "ab")], format: "onnx", producer: "pytorch", opset: 17, converterVersion: "0.1.0")
 
 private func describe() -> ModelDescription {
     var description = ModelDescription(task: .classification)

@@ -1,0 +1,71 @@
+import Foundation
+import GraphIR
+import ONNXConverter
+import Operators
+import Optimizer
+import Tensors
+import TestSupport
+import Testing
+
+/// The same fusions out of every exporter's spelling, and the same answers with and without them.
+@Suite struct OptimizerCorpusTests {
+    /// What a model of two layers comes down to.
+    private struct Expected {
+        /// Embeddings and two per layer.
+        var layerNorm = 5
+        var gelu = 2
+        var linear: Int
+    }
+
+    private static func expected(_ folder: String) throws -> Expected {
+        switch folder {
+        case "bert-encoder", "mpnet-encoder", "xlm-roberta-encoder": return Expected(linear: 13)
+        // The prediction head has a linear, a gelu and a norm of its own.
+        case "bert-masked-lm": return Expected(layerNorm: 6, gelu: 3, linear: 14)
+        case "bert-token-classification": return Expected(linear: 13)
+        case "bert-sequence-classification", "distilbert-sequence-classification", "roberta-sequence-classification": return Expected(linear: 14)
+        default: throw ONNXReference.Failure(description: "nothing is expected of \(folder)")
+        }
+    }
+
+    @Test(.needsFixture("corpus"), arguments: ONNXCorpusTests.variants) func fusesAndKeepsTheAnswers(_ variant: ONNXCorpusTests.Variant) throws {
+        let plain = try ONNXImporter.convert(contentsOf: variant.url).graph
+        var optimized = plain
+        let report = try PassPipeline.default.run(&optimized)
+        try optimized.verify()
+        let expected = try Self.expected(variant.folder)
+        let counts = report.fusionCounts
+        #expect(counts.layerNorm == expected.layerNorm, "\(report.nearMisses)")
+        // Full quantisation puts its operators between those that the other fusions join.
+        let isQuantized = variant.file.contains("int8") && variant.file != "onnx/int8-dynamic.onnx" && variant.file != "onnx/uint8-dynamic.onnx"
+        if !isQuantized {
+            #expect(counts.attention == 2, "\(report.nearMisses)")
+            #expect(counts.gelu == expected.gelu, "\(report.nearMisses)")
+        }
+        if !variant.file.contains("int8") {
+            #expect(counts.linear == expected.linear, "\(report.nearMisses)")
+            // No arithmetic on shapes is left, and of the mask's making only its few steps.
+            #expect(report.nodeCount(of: "shape") == 0)
+            #expect(optimized.nodes.count < 100, "\(report.operatorsAfter)")
+        }
+
+        let cases = try CaseFile(Corpus.folder.appendingPathComponent(variant.folder).appendingPathComponent("cases.safetensors"))
+        let tolerance = variant.file.contains("int8") ? 0.1 : variant.file.contains("fp16") ? 1e-2 : 1e-5
+        let names = plain.inputs.map { plain[$0].name }
+        var compared = 0
+        for number in 0..<2 {
+            let inputs = try cases.tensors("case\(number).").filter { names.contains($0.key) }
+            guard inputs.count == names.count else { continue }
+            let before = try ONNXReference.run(plain, inputs)
+            let after = try ONNXReference.run(optimized, inputs)
+            for (name, tensor) in before {
+                let output = try #require(after[name])
+                #expect(output.dtype == tensor.dtype)
+                let difference = ONNXReference.difference(output, tensor)
+                #expect(difference <= tolerance, "case\(number) \(name) differs by \(difference)")
+                compared += 1
+            }
+        }
+        #expect(compared >= 2)
+    }
+}

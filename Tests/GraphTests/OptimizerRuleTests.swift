@@ -1,0 +1,297 @@
+import GraphIR
+import Tensors
+import Testing
+
+@testable import Operators
+@testable import Optimizer
+
+/// Each rule on small graphs in text: what it makes of its pattern, and why it leaves alone what only looks like it.
+@Suite struct OptimizerRuleTests {
+    private func optimize(_ body: String, _ rules: any RewriteRule...) throws -> (lines: [String], report: OptimizationReport) {
+        var graph = try Graph(parsing: "graph \"test\" {\n\(body)\n}\n")
+        let report = try PassPipeline(passes: rules.map { RewritePass(rule: $0) } + [DeadCode()]).run(&graph)
+        try graph.verify()
+        // Names of new constants and inner values are no matter of the tests: only the lines of nodes and outputs.
+        let lines = graph.text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { $0.hasPrefix("%") || $0.hasPrefix("output") }
+        return (lines.map(String.init), report)
+    }
+
+    private func reasons(_ report: OptimizationReport) -> [String] { report.nearMisses.map(\.reason) }
+
+    // MARK: layer_norm
+
+    private func norm(axis: Int = -1, epsilon: String = "1e-12", square: String = "pow(%d, %two)", tail: String = "") -> String {
+        """
+        input %x : f32[b, s, 4]
+        constant %two : f32[] = 2
+        constant %epsilon : f32[] = \(epsilon)
+        %mean = reduce_mean(%x) {axes = [\(axis)], keepDims = true} : f32[\(axis == -1 ? "b, s, 1" : "b, 1, 4")]
+        %d = sub(%x, %mean) : f32[b, s, 4]
+        %square = \(square) : f32[b, s, 4]
+        %variance = reduce_mean(%square) {axes = [\(axis)], keepDims = true} : f32[\(axis == -1 ? "b, s, 1" : "b, 1, 4")]
+        %sum = add(%variance, %epsilon) : f32[\(axis == -1 ? "b, s, 1" : "b, 1, 4")]
+        \(tail.isEmpty ? "%root = sqrt(%sum) : f32[b, s, 1]\n%y = div(%d, %root) : f32[b, s, 4]\noutput \"y\" = %y" : tail)
+        """
+    }
+
+    @Test func layerNorm() throws {
+        let fused = ["%y = layer_norm(%x) {epsilon = 1e-12, normalizedRank = 1} : f32[b, s, 4]", "output \"y\" = %y"]
+        #expect(try optimize(norm(), LayerNormFusion()).lines == fused)
+        #expect(try optimize(norm(square: "mul(%d, %d)"), LayerNormFusion()).lines == fused)
+        for tail in [
+            "%r = rsqrt(%sum) : f32[b, s, 1]\n%y = mul(%r, %d) : f32[b, s, 4]\noutput \"y\" = %y",
+            "%q = sqrt(%sum) : f32[b, s, 1]\n%r = reciprocal(%q) : f32[b, s, 1]\n%y = mul(%d, %r) : f32[b, s, 4]\noutput \"y\" = %y",
+            "constant %half : f32[] = 0.5\n%q = pow(%sum, %half) : f32[b, s, 1]\n%y = div(%d, %q) : f32[b, s, 4]\noutput \"y\" = %y",
+        ] {
+            #expect(try optimize(norm(tail: tail), LayerNormFusion()).lines == fused)
+        }
+    }
+
+    @Test func layerNormNearMisses() throws {
+        let cube = try optimize(norm().replacing("constant %two : f32[] = 2", with: "constant %two : f32[] = 3"), LayerNormFusion())
+        #expect(reasons(cube.report) == ["the constant is 3.0, expected 2.0"])
+        let negative = try optimize(norm(epsilon: "-1"), LayerNormFusion())
+        #expect(reasons(negative.report) == ["epsilon is no positive number"])
+        let middle = try optimize(
+            norm(axis: 1, tail: "%root = sqrt(%sum) : f32[b, 1, 4]\n%y = div(%d, %root) : f32[b, s, 4]\noutput \"y\" = %y"), LayerNormFusion())
+        #expect(reasons(middle.report) == ["the mean is taken over axes [1] of rank 3, not over the last"])
+        let output = try optimize(norm() + "\noutput \"variance\" = %variance", LayerNormFusion())
+        #expect(reasons(output.report) == ["%variance is an output of the graph"])
+        #expect(output.report.fusionCounts.layerNorm == 0)
+        let extra = try optimize(norm() + "\n%z = neg(%d) : f32[b, s, 4]\noutput \"z\" = %z", LayerNormFusion())
+        #expect(reasons(extra.report) == ["%d is also used by %z"])
+    }
+
+    @Test func layerNormParametersAndResidual() throws {
+        let graph = """
+            input %a : f32[b, s, 2]
+            input %b : f32[b, s, 2]
+            constant %scale : f32[1, 1, 2] = [1, 2]
+            constant %bias : f32[2] = [3, 4]
+            %x = add(%a, %b) : f32[b, s, 2]
+            %n = layer_norm(%x) {epsilon = 1e-05, normalizedRank = 1} : f32[b, s, 2]
+            %m = mul(%scale, %n) : f32[b, s, 2]
+            %y = add(%m, %bias) : f32[b, s, 2]
+            output "y" = %y
+            """
+        let (lines, report) = try optimize(graph, LayerNormScaleFusion(), LayerNormBiasFusion(), LayerNormResidualFusion())
+        #expect(lines.suffix(2) == [
+            "%y = layer_norm(%a, %reshape, %bias, %b) {epsilon = 1e-05, normalizedRank = 1} : f32[b, s, 2]", "output \"y\" = %y",
+        ])
+        #expect(report.applications.map(\.rule) == ["layer_norm_scale", "layer_norm_bias", "layer_norm_residual"])
+        let wide = try optimize(
+            graph.replacing("[1, 1, 2] = [1, 2]", with: "[s, 2]").replacing("constant %scale", with: "input %scale"), LayerNormScaleFusion())
+        // Computed factors are no parameters, and no near miss.
+        #expect(wide.report.applications.isEmpty && wide.report.nearMisses.isEmpty)
+    }
+
+    // MARK: gelu
+
+    private func gelu(root: String = "1.4142135", product: String) -> String {
+        """
+        input %x : f32[n]
+        constant %one : f32[] = 1
+        constant %half : f32[] = 0.5
+        constant %two : f32[] = 2
+        constant %root : f32[] = \(root)
+        %q = div(%x, %root) : f32[n]
+        %e = erf(%q) : f32[n]
+        %t = add(%one, %e) : f32[n]
+        \(product)
+        output "y" = %y
+        """
+    }
+
+    @Test(arguments: [
+        "%p = mul(%x, %t) : f32[n]\n%y = mul(%p, %half) : f32[n]",
+        "%p = mul(%x, %half) : f32[n]\n%y = mul(%p, %t) : f32[n]",
+        "%p = mul(%half, %t) : f32[n]\n%y = mul(%x, %p) : f32[n]",
+        "%p = mul(%t, %x) : f32[n]\n%y = div(%p, %two) : f32[n]",
+    ]) func geluSpellings(_ product: String) throws {
+        #expect(try optimize(gelu(product: product), GeluFusion()).lines == ["%y = gelu(%x) : f32[n]", "output \"y\" = %y"])
+    }
+
+    @Test func geluNearMiss() throws {
+        let product = "%p = mul(%x, %t) : f32[n]\n%y = mul(%p, %half) : f32[n]"
+        let (lines, report) = try optimize(gelu(root: "1.41", product: product), GeluFusion())
+        #expect(lines.count == 6)
+        #expect(report.nearMisses.map(\.description) == ["gelu at %y: the constant is 1.4099999666213989, expected 1.4142135623730951"])
+        let shared = try optimize(gelu(product: product) + "\noutput \"e\" = %e", GeluFusion())
+        #expect(reasons(shared.report) == ["%e is an output of the graph"])
+    }
+
+    @Test func geluTanh() throws {
+        let head = """
+            input %x : f32[n]
+            constant %one : f32[] = 1
+            constant %half : f32[] = 0.5
+            constant %three : f32[] = 3
+            constant %slope : f32[] = 0.7978845834732056
+            constant %cubic : f32[] = 0.044714998453855515
+            """
+        let tail = """
+            %h = tanh(%a) : f32[n]
+            %t = add(%h, %one) : f32[n]
+            %p = mul(%x, %half) : f32[n]
+            %y = mul(%p, %t) : f32[n]
+            output "y" = %y
+            """
+        let spelled = """
+            %q = pow(%x, %three) : f32[n]
+            %r = mul(%q, %cubic) : f32[n]
+            %s = add(%x, %r) : f32[n]
+            %a = mul(%s, %slope) : f32[n]
+            """
+        let factored = """
+            %v = mul(%x, %slope) : f32[n]
+            %q = mul(%x, %cubic) : f32[n]
+            %r = mul(%q, %x) : f32[n]
+            %s = add(%one, %r) : f32[n]
+            %a = mul(%v, %s) : f32[n]
+            """
+        for middle in [spelled, factored] {
+            let (lines, _) = try optimize([head, middle, tail].joined(separator: "\n"), GeluTanhFusion())
+            #expect(lines == ["%y = gelu_tanh(%x) : f32[n]", "output \"y\" = %y"])
+        }
+    }
+
+    // MARK: linear
+
+    @Test func linear() throws {
+        let graph = """
+            input %x : f32[b, 2]
+            input %r : f32[b, 2]
+            constant %w : f32[2, 2] = [1, 2, 3, 4]
+            constant %bias : f32[1, 2] = [5, 6]
+            %p = matmul(%x, %w) {transposeA = false, transposeB = true} : f32[b, 2]
+            %s = add(%bias, %p) : f32[b, 2]
+            %g = relu(%s) : f32[b, 2]
+            %y = add(%r, %g) : f32[b, 2]
+            output "y" = %y
+            """
+        let (lines, report) = try optimize(graph, LinearFusion(), LinearBiasFusion(), LinearActivationFusion(), LinearResidualFusion())
+        #expect(lines.last == "output \"y\" = %y")
+        #expect(lines.contains("%y = linear(%x, %w, %reshape, %r) {layout = output_input, activation = relu} : f32[b, 2]"))
+        #expect(report.fusionCounts.linear == 1)
+        // The sum before the activation is needed elsewhere.
+        let shared = try optimize(graph + "\noutput \"s\" = %s", LinearFusion(), LinearBiasFusion(), LinearActivationFusion())
+        #expect(reasons(shared.report) == ["%s is an output of the graph"])
+        // A broadcast addend is neither bias nor residual.
+        let broadcast = try optimize(
+            graph.replacing("input %r : f32[b, 2]", with: "input %r : f32[b, 1]"), LinearFusion(), LinearBiasFusion(), LinearActivationFusion(),
+            LinearResidualFusion())
+        #expect(broadcast.report.count(of: "linear_residual") == 0)
+    }
+
+    @Test func dynamicProductsAreNoLinear() throws {
+        let (lines, report) = try optimize(
+            """
+            input %x : f32[b, 2]
+            input %w : f32[2, 3]
+            %y = matmul(%x, %w) {transposeA = false, transposeB = false} : f32[b, 3]
+            output "y" = %y
+            """, LinearFusion())
+        #expect(lines.count == 2 && report.nearMisses.isEmpty)
+    }
+
+    // MARK: attention
+
+    private func attention(
+        inputs: String = "input %mask : f32[b, 1, 1, s]", scores: String = "%z = add(%f, %mask) : f32[b, 2, s, s]",
+        weights: String = "%w = softmax(%z) {kind = softmax, axis = -1} : f32[b, 2, s, s]"
+    ) -> String {
+        """
+        input %q : f32[b, 2, s, 4]
+        input %k : f32[b, 2, s, 4]
+        input %v : f32[b, 2, s, 4]
+        \(inputs)
+        constant %zero : f32[] = 0
+        constant %factor : f32[] = 0.5
+        constant %lowest : f32[] = -3.4028235e38
+        constant %infinite : f32[] = -inf
+        %t = transpose(%k) {permutation = [0, 1, 3, 2]} : f32[b, 2, 4, s]
+        %p = matmul(%q, %t) {transposeA = false, transposeB = false} : f32[b, 2, s, s]
+        %f = mul(%p, %factor) : f32[b, 2, s, s]
+        \(scores)
+        \(weights.replacing("{kind = softmax, axis = -1}", with: "{axis = -1}"))
+        %y = matmul(%w, %v) {transposeA = false, transposeB = false} : f32[b, 2, s, 4]
+        output "y" = %y
+        """
+    }
+
+    private func fused(_ graph: String) throws -> (String, OptimizationReport) {
+        let (lines, report) = try optimize(graph, AttentionFusion())
+        return (lines.first { $0.hasPrefix("%y") } ?? "", report)
+    }
+
+    @Test func attentionSpellings() throws {
+        let attributes = "{scale = 0.5, isCausal = false, emptyRowsAreZero = false} : f32[b, 2, s, 4]"
+        #expect(try fused(attention()).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v, %mask) \(attributes)")
+        // The factor as a divisor, no mask.
+        let plain = attention(inputs: "", scores: "").replacing("%f = mul(%p, %factor)", with: "%f = div(%p, %factor)").replacing("softmax(%z)", with: "softmax(%f)")
+        #expect(try fused(plain).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v) \(attributes.replacing("0.5", with: "2"))")
+        // A bias and a mask are one sum.
+        let biased = attention(
+            inputs: "input %bias : f32[1, 2, s, s]\ninput %mask : f32[b, 1, 1, s]",
+            scores: "%u = add(%bias, %f) : f32[b, 2, s, s]\n%z = add(%u, %mask) : f32[b, 2, s, s]")
+        #expect(try fused(biased).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v, %add) \(attributes)")
+        // Masked scores replaced: by minus infinity the condition is the mask, by the lowest number it is added.
+        let replaced = attention(inputs: "input %mask : bool[b, 1, 1, s]", scores: "%z = select(%mask, %f, %infinite) : f32[b, 2, s, s]")
+        #expect(try fused(replaced).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v, %mask) \(attributes)")
+        let lowest = attention(inputs: "input %mask : bool[b, 1, 1, s]", scores: "%z = select(%mask, %lowest, %f) : f32[b, 2, s, s]")
+        #expect(try fused(lowest).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v, %select) \(attributes)")
+        // Rows without a key give zeros.
+        let guarded = attention(weights: """
+            %x = softmax(%z) {axis = -1} : f32[b, 2, s, s]
+            %n = is_nan(%x) : bool[b, 2, s, s]
+            %w = select(%n, %zero, %x) : f32[b, 2, s, s]
+            """)
+        #expect(try fused(guarded).0.contains("emptyRowsAreZero = true"))
+        // q and k scaled before their product.
+        let before = attention()
+            .replacing("%p = matmul(%q, %t)", with: "%g = mul(%q, %factor) : f32[b, 2, s, 4]\n%h = mul(%t, %factor) : f32[b, 2, 4, s]\n%p = matmul(%g, %h)")
+            .replacing("%f = mul(%p, %factor) : f32[b, 2, s, s]\n", with: "").replacing("add(%f", with: "add(%p")
+        #expect(try fused(before).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v, %mask) \(attributes.replacing("0.5", with: "0.25"))")
+    }
+
+    @Test func attentionNearMisses() throws {
+        func reason(_ graph: String) throws -> [String] { reasons(try fused(graph).1) }
+        #expect(try reason(attention() + "\noutput \"weights\" = %w") == ["%w is an output of the graph"])
+        #expect(try reason(attention() + "\n%extra = neg(%z) : f32[b, 2, s, s]\noutput \"extra\" = %extra") == ["%z is also used by %extra"])
+        // A fill that a score could exceed.
+        let finite = attention(inputs: "input %mask : bool[b, 1, 1, s]", scores: "%z = select(%mask, %f, %zero) : f32[b, 2, s, s]")
+        #expect(try reason(finite) == ["masked scores become 0.0, not minus infinity or the lowest number"])
+        #expect(try reason(attention().replacing("axis = -1", with: "axis = 2")) == ["the softmax does not run over the keys"])
+        let wrongWeights = attention(weights: "%w = log_softmax(%z) {kind = softmax, axis = -1} : f32[b, 2, s, s]")
+        #expect(try fused(wrongWeights).1.count(of: "attention") == 0)
+        #expect(try fused(wrongWeights).0.hasPrefix("%y = matmul"))
+    }
+
+    // MARK: stored weights
+
+    @Test func int8WeightsStayStored() throws {
+        let graph = """
+            input %ids : i64[b, s]
+            constant %q : i8[2, 2] = [1, -2, 3, 4]
+            constant %scale : f32[2, 1] = [0.5, 0.25]
+            %c = cast(%q) {to = f32} : f32[2, 2]
+            %w = mul(%c, %scale) : f32[2, 2]
+            %y = gather(%w, %ids) {axis = 0} : f32[b, s, 2]
+            output "y" = %y
+            """
+        let dequantized = try optimize(graph, DequantizeFusion())
+        #expect(dequantized.lines.first == "%w = dequantize(%q, %scale_1) {axis = 0} : f32[2, 2]")
+        // A scale per row is looked up like the rows.
+        let rows = try optimize(graph, DequantizeFusion(), GatherOfDequantizeFusion())
+        #expect(rows.lines == [
+            "%gather = gather(%q, %ids) {axis = 0} : i8[b, s, 2]", "%cast = cast(%gather) {to = f32} : f32[b, s, 2]",
+            "%gather_1 = gather(%scale_1, %ids) {axis = 0} : f32[b, s]", "%expand_dims = expand_dims(%gather_1) {axes = [-1]} : f32[b, s, 1]",
+            "%y = mul(%cast, %expand_dims) : f32[b, s, 2]", "output \"y\" = %y",
+        ])
+        // A scale per column moves with its axis.
+        let columns = try optimize(graph.replacing("[2, 1] = [0.5", with: "[2] = [0.5"), DequantizeFusion(), GatherOfDequantizeFusion())
+        #expect(columns.lines.suffix(2) == ["%y = dequantize(%gather, %scale_1) {axis = 2} : f32[b, s, 2]", "output \"y\" = %y"])
+        let zero = graph.replacing("%w = mul(%c, ", with: "constant %zero : f32[] = 200\n%s = sub(%c, %zero) : f32[2, 2]\n%w = mul(%s, ")
+        #expect(reasons(try optimize(zero, DequantizeFusion()).report) == ["the zero point is no i8 of the scale's shape"])
+    }
+}
