@@ -47,6 +47,7 @@ import Testing
         }
         #expect(expectation != "error" && Self.refused[sample.name] == nil, "was converted")
         let cases = try CaseFile(sample.url.deletingLastPathComponent().appendingPathComponent("cases.safetensors"))
+        #expect(try ONNXReference.survivesText(conversion.graph))
         let executor = try Executor(graph: conversion.graph, options: ExecutorOptions(threads: 1))
         let count = try #require(sample.entry["cases"]?.intValue)
         #expect(count > 0)

@@ -55,6 +55,16 @@ enum ONNXReference {
         return outputs
     }
 
+    /// Whether the graph's text reads back as the same graph.
+    static func survivesText(_ graph: Graph) throws -> Bool {
+        let constants = Dictionary(uniqueKeysWithValues: graph.usedConstants.map { (ExactName(graph[$0].name), graph.constant($0)) })
+        let parsed = try Graph(parsing: graph.text) { name in
+            guard let tensor = constants[ExactName(name)] ?? nil else { throw Failure(description: "no constant \(name)") }
+            return tensor
+        }
+        return parsed.isIdentical(to: graph)
+    }
+
     /// The largest absolute difference; infinity where shapes differ, or NaN and infinities stand elsewhere.
     static func difference(_ a: Tensor, _ b: Tensor, rows: [Bool]? = nil) -> Double {
         guard a.shape == b.shape else { return .infinity }
