@@ -10,7 +10,19 @@ final class WeightStore: Sendable {
     }
 
     private let packed = Locked<[Key: Storage]>([:])
+    private let wide = Locked<[ValueID: Tensor]>([:])
     private let packedInt8 = Locked<[Key: Storage]>([:])
+
+    /// The f32 form of an f16 or bf16 tensor; kept where it has a name. nil where it does not fit in memory.
+    func widened(_ id: ValueID?, _ tensor: Tensor) -> Tensor? {
+        guard let id else { return try? tensor.converted(to: .f32) }
+        return wide.withLock { known in
+            if let kept = known[id] { return kept }
+            let result = try? tensor.converted(to: .f32)
+            known[id] = result
+            return result
+        }
+    }
 
     /// `weight`, f32 `[k, n]` (or `[n, k]` when transposed), packed for `ck_gemm_packed`.
     func packed(_ id: ValueID, _ weight: Tensor, k: Int, n: Int, isTransposed: Bool) -> Storage? {

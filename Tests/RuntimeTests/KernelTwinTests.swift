@@ -295,5 +295,28 @@ import Testing
         for shape in [[3, 7], [1], [1000]] { try check(DynamicQuantize(), [try random.tensor(.f32, shape)], tolerance: 0) }
         try check(DynamicQuantize(), [try Tensor(floats: [0, 0, 0], shape: [3])], tolerance: 0)
     }
-}
 
+    /// The reference also works in f32 and rounds once; the two may round a near tie differently.
+    @Test func halfPrecision() throws {
+        var random = SeededRandom(seed: 15)
+        for (dtype, ulp) in [(DType.f16, 1e-3), (.bf16, 1e-2)] {
+            func tensor(_ shape: [Int]) throws -> Tensor { try random.tensor(dtype, shape) }
+            let x = try tensor([3, 5, 32])
+            try check(
+                Linear(layout: .output_input, activation: .gelu), [x, try tensor([16, 32]), try tensor([16]), nil], constants: [1, 2],
+                tolerance: ulp)
+            try check(Linear(layout: .input_output), [x, try tensor([32, 16])], tolerance: ulp)
+            try check(MatMul(transposeB: true), [x, try tensor([3, 7, 32])], tolerance: ulp)
+            try check(LayerNorm(epsilon: 1e-5), [x, try tensor([32]), try tensor([32]), x], constants: [1, 2], tolerance: ulp)
+            try check(Softmax(axis: -1), [x], tolerance: ulp)
+            try check(Unary(.tanh), [x], tolerance: ulp)
+            try check(Binary(.add), [x, try tensor([32])], tolerance: ulp)
+            try check(Compare(.less), [x, try tensor([32])], tolerance: 0)
+            try check(Cast(to: .i64), [x], tolerance: 0)
+            try check(Reduce(.mean, axes: [1], keepDims: true), [x], tolerance: ulp)
+            let heads = try tensor([1, 2, 6, 8])
+            try check(
+                ScaledDotProductAttention(scale: 0.3), [heads, heads, heads, try random.tensor(.bool, [1, 1, 1, 6])], tolerance: ulp)
+        }
+    }
+}

@@ -7,6 +7,10 @@ enum KernelSelection {
     /// The fast kernel of a node; nil where its reference evaluation does the work.
     static func fast(_ request: KernelRequest) -> (any Kernel)? {
         guard !request.outputs.isEmpty else { return nil }
+        return direct(request) ?? HalfPrecisionKernel(request)
+    }
+
+    private static func direct(_ request: KernelRequest) -> (any Kernel)? {
         switch request.op {
         case let op as Linear: return LinearKernel(op, request)
         case let op as MatMul: return MatMulKernel(op, request)
