@@ -170,16 +170,26 @@ struct AddedVocabulary: Sendable {
 final class TokenTable: Sendable {
     let vocabulary: Vocabulary
     let added: AddedVocabulary
+    /// For each id whether it is an added token; such tokens need the slower look-up.
+    private let isAdded: [Bool]
 
     init(vocabulary: Vocabulary, added: AddedVocabulary) {
         self.vocabulary = vocabulary
         self.added = added
+        var flags = [Bool](repeating: false, count: (added.tokens.last?.id ?? -1) + 1)
+        for token in added.tokens { flags[token.id] = true }
+        isAdded = flags
     }
 
-    func token(_ id: UInt32) -> [UInt8]? {
-        if let token = added.byID[id] { return token.bytes }
-        return vocabulary.token(id).map(Array.init)
+    @inline(__always)
+    func withToken<Result>(_ id: UInt32, _ body: (UnsafeBufferPointer<UInt8>?) -> Result) -> Result {
+        if Int(id) < isAdded.count, isAdded[Int(id)], let token = added.byID[id] {
+            return token.bytes.withUnsafeBufferPointer { body($0) }
+        }
+        return body(vocabulary.token(id))
     }
+
+    func token(_ id: UInt32) -> [UInt8]? { withToken(id) { $0.map(Array.init) } }
 
     func id(of token: [UInt8]) -> UInt32? { added.idsByContent[token] ?? vocabulary.id(of: token) }
 }

@@ -61,7 +61,7 @@ public struct Encoding: Sendable {
     public var sequenceIDs: [Int?] { records.map { $0.sequence < 0 ? nil : Int($0.sequence) } }
 
     /// The text of each token: as in the vocabulary; for added tokens and unknown pieces of Unigram as in the text.
-    public var tokens: [String] { records.map { String(decoding: tokenBytes($0), as: UTF8.self) } }
+    public var tokens: [String] { records.map { withTokenBytes($0) { String(decoding: $0, as: UTF8.self) } } }
 
     /// For each token the range of UTF-8 bytes in its text (for pre-tokenized input in its word); 0..<0 for special tokens.
     public var offsetsUTF8: [Range<Int>] {
@@ -92,9 +92,13 @@ public struct Encoding: Sendable {
         return starts[Int(record.word)]
     }
 
-    func tokenBytes(_ record: Record) -> [UInt8] {
-        if record.surface >= 0 { return Array(surfaces[Int(record.surface)..<Int(record.surface + record.surfaceCount)]) }
-        return table.token(record.id) ?? []
+    func withTokenBytes<Result>(_ record: Record, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        if record.surface >= 0 {
+            return surfaces.withUnsafeBufferPointer {
+                body(UnsafeBufferPointer(rebasing: $0[Int(record.surface)..<Int(record.surface + record.surfaceCount)]))
+            }
+        }
+        return table.withToken(record.id) { body($0 ?? UnsafeBufferPointer(start: nil, count: 0)) }
     }
 }
 

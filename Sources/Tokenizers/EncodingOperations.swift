@@ -166,10 +166,27 @@ extension Encoding {
 
     /// How many spaces, visible or not, a token has at its start and end.
     private func spaces(_ record: Record) -> (leading: Int, trailing: Int) {
-        func isSpace(_ scalar: UInt32) -> Bool {
-            scalar == 0x120 || ScalarTable.shared.has(ScalarTable.whitespace, scalar)
+        withTokenBytes(record) { bytes in
+            func isSpace(_ scalar: UInt32) -> Bool {
+                scalar == 0x120 || ScalarTable.shared.has(ScalarTable.whitespace, scalar)
+            }
+            var leading = 0
+            var index = 0
+            while index < bytes.count {
+                let (scalar, length) = UTF8Bytes.scalar(bytes, at: index)
+                if !isSpace(scalar) { break }
+                leading += 1
+                index += length
+            }
+            var trailing = 0
+            var end = bytes.count
+            while end > 0 {
+                let (scalar, length) = UTF8Bytes.scalar(bytes, before: end)
+                if !isSpace(scalar) { break }
+                trailing += 1
+                end -= length
+            }
+            return (leading, trailing)
         }
-        let scalars = UTF8Bytes.scalars(tokenBytes(record))
-        return (scalars.prefix(while: isSpace).count, scalars.reversed().prefix(while: isSpace).count)
     }
 }

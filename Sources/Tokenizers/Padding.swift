@@ -32,6 +32,9 @@ public struct Padding: Sendable, Equatable {
         self.padToken = padToken
     }
 
+    /// More would be a mistake, or an attack on memory.
+    private static let maximumLength = 1 << 20
+
     init(_ json: ComponentJSON) throws {
         guard let strategy = json.value["strategy"] else { throw json.invalid("strategy", "missing") }
         if strategy.string == "BatchLongest" {
@@ -66,7 +69,9 @@ public struct Padding: Sendable, Equatable {
             let (rounded, overflow) = target.addingReportingOverflow(multipleOf - target % multipleOf)
             target = overflow ? Int.max : rounded
         }
-        guard target <= Int(Int32.max) else { throw TokenizerError.input(reason: "padding to \(target) tokens") }
+        guard target <= Self.maximumLength || target <= (encodings.map(\.count).max() ?? 0) else {
+            throw TokenizerError.input(reason: "padding to \(target) tokens; at most \(Self.maximumLength) are possible")
+        }
         let token = SpecialToken((Array(padToken.utf8), id))
         for index in encodings.indices { encodings[index].pad(to: target, token, typeID: typeID, direction) }
     }

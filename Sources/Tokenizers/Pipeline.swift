@@ -195,7 +195,7 @@ final class Pipeline: Sendable {
 extension Encoding {
     /// Notes the text of a token if it is not what the vocabulary has.
     fileprivate mutating func setSurface(_ text: UnsafeBufferPointer<UInt8>, of record: inout Record) {
-        if let token = table.token(record.id), token.elementsEqual(text) { return }
+        if table.withToken(record.id, { $0?.elementsEqual(text) ?? false }) { return }
         record.surface = Int32(truncatingIfNeeded: surfaces.count)
         record.surfaceCount = Int32(truncatingIfNeeded: text.count)
         surfaces.append(contentsOf: text)

@@ -19,7 +19,21 @@ public enum TokenizerError: Error, Sendable, Equatable, CustomStringConvertible 
     /// Another error, with the name of the file it came from.
     indirect case inFile(String, TokenizerError)
 
-    public var description: String {
+    public var description: String { Self.oneLine(text) }
+
+    /// Text from a file may hold anything: control characters are written as escapes, and it is cut to a sensible length.
+    private static func oneLine(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars.prefix(600) {
+            switch scalar.value {
+            case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: line += "\\u{\(String(scalar.value, radix: 16))}"
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+
+    private var text: String {
         switch self {
         case .unreadable(let file, let reason): "\(file): \(reason)"
         case .malformedJSON(let offset, let reason): "tokenizer JSON, byte \(offset): \(reason)"
