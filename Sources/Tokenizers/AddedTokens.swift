@@ -141,7 +141,7 @@ struct AddedVocabulary: Sendable {
                 stripsRight: try entry.bool("rstrip", default: false),
                 isNormalized: try entry.bool("normalized", default: true),
                 isSpecial: try entry.bool("special", default: false))
-            if byID.values.contains(token) { continue }
+            if let known = byID[id], known == token, known.bytes == content { continue }
             ids[content] = id
             byID[id] = token
             highest = max(highest ?? 0, id)

@@ -12,17 +12,18 @@ public final class DecodeStream {
         chain = pipeline.decodingChain(into: sink)
     }
 
-    /// The text that became final with this id; often empty. Ids outside the vocabulary give nothing.
-    public func emit(_ id: Int) -> String {
+    /// The text that became final with this id; often empty. Ids outside the vocabulary give nothing. Throws when a pattern
+    /// of the decoder needs too many steps.
+    public func emit(_ id: Int) throws -> String {
         guard let token = pipeline.decodedToken(id, skipSpecialTokens: skipSpecialTokens) else { return "" }
         chain.write(token)
         chain.endToken()
-        return String(decoding: sink.take(), as: UTF8.self)
+        return try sink.take()
     }
 
     /// The rest of the text. The stream is used up then.
-    public func flush() -> String {
+    public func flush() throws -> String {
         chain.finish()
-        return String(decoding: sink.take(), as: UTF8.self)
+        return try sink.take()
     }
 }

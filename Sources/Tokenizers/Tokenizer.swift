@@ -102,10 +102,10 @@ public struct Tokenizer: Sendable {
 
     /// The text of the ids. Ids outside the vocabulary are skipped.
     public func decode(_ ids: [Int], skipSpecialTokens: Bool = true) throws -> String {
-        decode(tokens: ids.compactMap { pipeline.decodedToken($0, skipSpecialTokens: skipSpecialTokens) })
+        try decode(tokens: ids.compactMap { pipeline.decodedToken($0, skipSpecialTokens: skipSpecialTokens) })
     }
 
-    func decode(tokens: [[UInt8]]) -> String {
+    func decode(tokens: [[UInt8]]) throws -> String {
         let sink = TextSink()
         let chain = pipeline.decodingChain(into: sink)
         for token in tokens {
@@ -113,7 +113,7 @@ public struct Tokenizer: Sendable {
             chain.endToken()
         }
         chain.finish()
-        return String(decoding: sink.bytes, as: UTF8.self)
+        return try sink.take()
     }
 
     /// Decodes ids as they come.

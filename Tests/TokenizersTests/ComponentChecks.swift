@@ -101,8 +101,8 @@ extension VectorChecks {
             let ids = line["ids"]?.ints ?? []
             let skip = line["skip_special_tokens"]?.bool ?? true
             let stream = tokenizer.makeDecodeStream(skipSpecialTokens: skip)
-            let emitted = ids.map(stream.emit)
-            let rest = stream.flush()
+            let emitted = try ids.map(stream.emit)
+            let rest = try stream.flush()
             findings.expect(emitted.joined() + rest, line["decoded"]?.string, "joined", id)
             findings.expect(try tokenizer.decode(ids, skipSpecialTokens: skip), line["decoded"]?.string, "decoded", id)
             guard let expected = line["emit"]?.strings else { continue }

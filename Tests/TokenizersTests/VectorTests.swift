@@ -70,8 +70,8 @@ struct VectorTests {
     @Test func preTokenizers() throws { try run { try VectorChecks.preTokenizers(into: &$0) } }
     @Test func decoders() throws { try run { try VectorChecks.decoders(into: &$0) } }
     @Test func postProcessors() throws { try run { try VectorChecks.postProcessors(into: &$0) } }
-    @Test func streaming() throws { try run { try VectorChecks.streaming(Self.cached(), into: &$0) } }
-    @Test func truncationAndPadding() throws { try run { try VectorChecks.truncationAndPadding(Self.cached(), into: &$0) } }
+    @Test func streaming() throws { try run { try VectorChecks.streaming(Vectors.tokenizer, into: &$0) } }
+    @Test func truncationAndPadding() throws { try run { try VectorChecks.truncationAndPadding(Vectors.tokenizer, into: &$0) } }
     @Test func unicodeClasses() throws { try run { try VectorChecks.classes(into: &$0) } }
     @Test func unicodeMaps() throws { try run { try VectorChecks.maps(into: &$0) } }
 
@@ -80,16 +80,5 @@ struct VectorTests {
         try body(&findings)
         #expect(findings.count > 8)
         #expect(findings.failures.isEmpty, "\(findings.summary)")
-    }
-
-    /// Reads each tokenizer once.
-    private static func cached() -> (String) throws -> Tokenizer? {
-        var known: [String: Tokenizer?] = [:]
-        return { name in
-            if let tokenizer = known[name] { return tokenizer }
-            let tokenizer = try Vectors.tokenizer(name)
-            known[name] = .some(tokenizer)
-            return tokenizer
-        }
     }
 }

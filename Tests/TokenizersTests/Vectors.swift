@@ -30,7 +30,24 @@ enum Vectors {
         return candidates.first { FileManager.default.fileExists(atPath: $0.path) }
     }
 
-    static func tokenizer(_ name: String) throws -> Tokenizer? { try file(name).map { try Tokenizer(contentsOf: $0) } }
+    /// The tokenizer of a folder of vectors, read once; nil when it is in a package that was not fetched.
+    static func tokenizer(_ name: String) throws -> Tokenizer? { try cache.tokenizer(name) }
+
+    private static let cache = Cache()
+
+    private final class Cache: @unchecked Sendable {
+        private let lock = NSLock()
+        private var known: [String: Tokenizer?] = [:]
+
+        func tokenizer(_ name: String) throws -> Tokenizer? {
+            lock.lock()
+            defer { lock.unlock() }
+            if let tokenizer = known[name] { return tokenizer }
+            let tokenizer = try Vectors.file(name).map { try Tokenizer(contentsOf: $0) }
+            known[name] = .some(tokenizer)
+            return tokenizer
+        }
+    }
 }
 
 extension JSONValue {

@@ -16,13 +16,13 @@ struct TokenizerCompiler {
     init(tokenizerJSON bytes: UnsafeBufferPointer<UInt8>) throws {
         var reader = try JSONReader(bytes)
         var hasModel = false
+        var seen: Set<[UInt8]> = []
         try reader.readObject { reader, key in
+            if !seen.insert(key).inserted { throw reader.error("the key \"\(String(decoding: key, as: UTF8.self))\" occurs twice") }
             if key == Array("model".utf8) {
-                if hasModel { throw reader.error("the key \"model\" occurs twice") }
                 hasModel = true
                 try readModel(&reader)
             } else {
-                if members.contains(where: { $0.key == key }) { throw reader.error("a key occurs twice") }
                 members.append((key, try Self.text(of: &reader, bytes)))
             }
         }
@@ -51,15 +51,15 @@ struct TokenizerCompiler {
 
     private mutating func readModel(_ reader: inout JSONReader) throws {
         let bytes = reader.bytes
+        var seen: Set<[UInt8]> = []
         try reader.readObject { reader, key in
+            if !seen.insert(key).inserted { throw reader.error("the key \"\(String(decoding: key, as: UTF8.self))\" occurs twice") }
             if key == Array("vocab".utf8) {
-                if hasVocabulary { throw reader.error("the key \"vocab\" occurs twice") }
                 hasVocabulary = true
                 try readVocabulary(&reader)
             } else if key == Array("merges".utf8) {
                 try merges.read(&reader)
             } else {
-                if model.contains(where: { $0.key == key }) { throw reader.error("a key occurs twice") }
                 model.append((key, try Self.text(of: &reader, bytes)))
             }
         }
@@ -142,6 +142,8 @@ struct TokenizerCompiler {
         return output + [0x7D]
     }
 
+    private static let maximumCharsmaps = 64
+
     /// Takes the charsmaps out of the JSON; `@n` stands in their place.
     private static func takeCharsmaps(_ json: inout [UInt8]) throws -> [[UInt8]] {
         var found: [JSONValue] = []
@@ -160,6 +162,9 @@ struct TokenizerCompiler {
             }
         }
         visit(try JSONValue.parse(json))
+        guard found.count <= maximumCharsmaps else {
+            throw TokenizerError.invalid(path: "normalizer", reason: "\(found.count) charsmaps, at most \(maximumCharsmaps) are possible")
+        }
         var blobs: [[UInt8]] = []
         for value in found {
             guard let text = value.bytes, let data = Data(base64Encoded: Data(text)) else {
@@ -190,7 +195,6 @@ struct MergeSource {
 
     /// Reads a list of `"left right"` or `["left", "right"]`.
     mutating func read(_ reader: inout JSONReader) throws {
-        if isGiven { throw reader.error("the key \"merges\" occurs twice") }
         isGiven = true
         try reader.readArray { reader in
             if reader.peek() == 0x5B {

@@ -43,19 +43,24 @@ class DecoderSink {
     func write(_ bytes: [UInt8]) {}
     func endToken() {}
     func finish() {}
+    /// Passes an error on to the end of the chain.
+    func fail(_ error: any Error) {}
 }
 
 /// The end of the chain: collects the text.
 final class TextSink: DecoderSink {
     private(set) var bytes: [UInt8] = []
-    /// The first error of a stage; decoding then stops.
-    var error: (any Error)?
+    /// The first error of a stage.
+    private var error: (any Error)?
 
     override func write(_ bytes: [UInt8]) { self.bytes += bytes }
 
-    /// The text since the last call.
-    func take() -> [UInt8] {
-        let result = bytes
+    override func fail(_ error: any Error) { self.error = self.error ?? error }
+
+    /// The text since the last call; throws what a stage failed with.
+    func take() throws -> String {
+        if let error { throw error }
+        let result = String(decoding: bytes, as: UTF8.self)
         bytes.removeAll(keepingCapacity: true)
         return result
     }
@@ -96,4 +101,6 @@ final class TokenStage: DecoderSink {
         end(emit)
         next.finish()
     }
+
+    override func fail(_ error: any Error) { next.fail(error) }
 }

@@ -11,6 +11,8 @@ private final class FuseStage: DecoderSink {
 
     init(next: DecoderSink) { self.next = next }
 
+    override func fail(_ error: any Error) { next.fail(error) }
+
     override func write(_ bytes: [UInt8]) { next.write(bytes) }
 
     override func finish() {

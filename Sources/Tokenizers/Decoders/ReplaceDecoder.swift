@@ -11,9 +11,13 @@ struct ReplaceDecoder: Decoder {
 
     func stage(next: DecoderSink) -> DecoderSink {
         TokenStage(next: next) { token, _, emit in
-            // A token whose match would take too many steps stays as it is: a decoder has no way to fail half-way.
-            guard let matches = try? pattern.matches(in: token) else { return emit(token) }
-            emit(token.replacing(matches, with: content))
+            do {
+                let matches = try pattern.matches(in: token)
+                try TextPattern.checkGrowth(matches, of: token.count, content)
+                emit(token.replacing(matches, with: content))
+            } catch {
+                next.fail(error)
+            }
         }
     }
 }

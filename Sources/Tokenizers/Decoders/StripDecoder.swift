@@ -50,6 +50,8 @@ private final class StripStartStage: DecoderSink {
         self.limit = limit
     }
 
+    override func fail(_ error: any Error) { next.fail(error) }
+
     override func write(_ bytes: [UInt8]) {
         guard var start = held else {
             next.write(bytes)

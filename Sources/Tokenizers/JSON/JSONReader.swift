@@ -220,8 +220,9 @@ struct JSONReader {
         switch first {
         case 0x7B:
             var members: [JSONValue.Member] = []
+            var seen: Set<[UInt8]> = []
             try readObject { reader, key in
-                if members.contains(where: { $0.key == key }) {
+                if !seen.insert(key).inserted {
                     throw reader.error("the key \"\(String(decoding: key, as: UTF8.self))\" occurs twice")
                 }
                 members.append(JSONValue.Member(key: key, value: try reader.readValue(depth: depth + 1)))

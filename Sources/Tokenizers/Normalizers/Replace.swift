@@ -10,6 +10,8 @@ struct ReplaceNormalizer: Normalizer {
     }
 
     func normalize(_ text: inout NormalizedText) throws {
-        text.replace(try pattern.matches(in: text.bytes), with: content)
+        let matches = try pattern.matches(in: text.bytes)
+        try TextPattern.checkGrowth(matches, of: text.bytes.count, content)
+        text.replace(matches, with: content)
     }
 }

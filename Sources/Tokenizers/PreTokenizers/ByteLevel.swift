@@ -52,6 +52,8 @@ private final class ByteLevelStage: DecoderSink {
 
     init(next: DecoderSink) { self.next = next }
 
+    override func fail(_ error: any Error) { next.fail(error) }
+
     override func write(_ bytes: [UInt8]) { token += bytes }
 
     override func endToken() {

@@ -91,6 +91,15 @@ enum TextPattern: Sendable {
         }
     }
 
+    /// Refuses a replacement that would blow a text up: patterns come from a file.
+    static func checkGrowth(_ matches: [Match], of count: Int, _ content: [UInt8]) throws {
+        let number = matches.reduce(0) { $0 + ($1.isMatch ? 1 : 0) }
+        let (added, overflow) = number.multipliedReportingOverflow(by: content.count)
+        guard !overflow, added <= 1 << 28 || added <= count * 4 else {
+            throw TokenizerError.input(reason: "a replacement of the tokenizer would make the text \(number) times \(content.count) bytes long")
+        }
+    }
+
     static func literalMatches(_ literal: [UInt8], in text: UnsafeBufferPointer<UInt8>, into matches: inout [Match]) {
         fill(&matches, text.count) { found in forEachLiteral(literal, in: text, found) }
     }
