@@ -163,8 +163,15 @@ import Testing
                 let isPositive = [.log, .sqrt, .rsqrt, .reciprocal].contains(kind)
                 try check(Unary(kind), [try random.tensor(.f32, shape, positive: isPositive)])
             }
-            for kind: Unary.Kind in [.floor, .sin, .is_nan, .round] { try check(Unary(kind), [try random.tensor(.f32, shape)], isFast: false) }
+            for kind: Unary.Kind in [.floor, .sin, .round] { try check(Unary(kind), [try random.tensor(.f32, shape)], isFast: false) }
         }
+    }
+
+    @Test func tests() throws {
+        var random = SeededRandom(seed: 16)
+        for shape in [[], [0, 3], [3, 17], [40_000]] { try check(Unary(.not), [try random.tensor(.bool, shape)], tolerance: 0) }
+        let special = try Tensor(floats: [.nan, 1, .infinity, -.infinity, -0.0, -.nan], shape: [6])
+        for kind: Unary.Kind in [.is_nan, .is_inf] { try check(Unary(kind), [special], tolerance: 0) }
     }
 
     private static let broadcasts: [([Int], [Int])] = [
@@ -291,6 +298,14 @@ import Testing
                 try check(Dequantize(axis: axis), [x, scale, zero], tolerance: 0)
                 try check(Dequantize(axis: axis - 3), [x, scale], tolerance: 0)
             }
+        }
+        for dtype: DType in [.i8, .u8] {
+            let x = try Tensor(floats: [0.4, -0.6, 1.25, 0.75, 1e9, -1e9, .infinity, 0, 2.5, 3.5], shape: [2, 5])
+            let scale = try Tensor(floats: [0.5], shape: [])
+            try check(Quantize(to: dtype), [x, scale], tolerance: 0)
+            try check(Quantize(to: dtype), [x, scale, try Tensor(integers: [7], dtype: dtype, shape: [])], tolerance: 0)
+            try check(Quantize(to: dtype), [try random.tensor(.f32, [70, 300]), scale], tolerance: 0)
+            try check(Quantize(to: dtype), [x, try Tensor(floats: [1, 2, 3, 4, 5], shape: [5])], tolerance: 0, isFast: false)
         }
         for shape in [[3, 7], [1], [1000]] { try check(DynamicQuantize(), [try random.tensor(.f32, shape)], tolerance: 0) }
         try check(DynamicQuantize(), [try Tensor(floats: [0, 0, 0], shape: [3])], tolerance: 0)

@@ -44,18 +44,3 @@ private struct RunKernel<Source: BitwiseCopyable & Sendable, Target: BitwiseCopy
         loop.forEachRun(threads: memory.threads) { start, offsets, count in convert(count, x + offsets.0, output + start) }
     }
 }
-
-/// Converts element by element.
-private struct ElementKernel<Source: BitwiseCopyable & Sendable, Target: BitwiseCopyable & Sendable>: Kernel {
-    let loop: BroadcastLoop
-    let convert: @Sendable (Source) -> Target
-    var name: String { "cast" }
-
-    func run(_ memory: KernelMemory) throws {
-        let x = try memory.input(0, as: Source.self)
-        let output = memory.output(as: Target.self)
-        loop.forEachRun(threads: memory.threads) { start, offsets, count in
-            for index in 0..<count { output[start + index] = convert(x[offsets.0 + index]) }
-        }
-    }
-}

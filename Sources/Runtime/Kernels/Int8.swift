@@ -64,6 +64,41 @@ struct DequantizeKernel: Kernel {
     }
 }
 
+/// `saturate(round(x / scale) + zero)` with one scale.
+struct QuantizeKernel: Kernel {
+    let name = "quantize"
+    private let isUnsigned: Bool
+    private let loop: BroadcastLoop
+
+    init?(_ op: Quantize, _ request: KernelRequest) {
+        guard request.operand(0)?.dtype == .f32, request.operand(1)?.dtype == .f32, request.operand(1)?.count == 1,
+            op.to == .u8 || op.to == .i8, let shape = request.operand(0)?.shape,
+            let loop = BroadcastLoop([shape], to: request.outputs[0].shape)
+        else { return nil }
+        if let zero = request.operand(2), zero.count != 1 || zero.dtype != op.to { return nil }
+        isUnsigned = op.to == .u8
+        self.loop = loop
+    }
+
+    func run(_ memory: KernelMemory) throws {
+        let x = try memory.input(0, as: Float.self)
+        let scale = try memory.input(1, as: Float.self).pointee
+        if isUnsigned {
+            let zero = Int32(memory.optional(2, as: UInt8.self)?.pointee ?? 0)
+            let output = memory.output(as: UInt8.self)
+            loop.forEachRun(threads: memory.threads) { start, offsets, count in
+                ck_quantize_u8(count, x + offsets.0, scale, zero, output + start)
+            }
+        } else {
+            let zero = Int32(memory.optional(2, as: Int8.self)?.pointee ?? 0)
+            let output = memory.output(as: Int8.self)
+            loop.forEachRun(threads: memory.threads) { start, offsets, count in
+                ck_quantize_s8(count, x + offsets.0, scale, zero, output + start)
+            }
+        }
+    }
+}
+
 /// Quantises a tensor by its own range.
 struct DynamicQuantizeKernel: Kernel {
     let name = "dynamic_quantize"

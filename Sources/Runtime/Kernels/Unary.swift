@@ -3,16 +3,25 @@ import GraphIR
 import Operators
 import Tensors
 
+/// The kernel of a unary operator; nil for the functions that graphs hardly use.
+func unaryKernel(_ op: Unary, _ request: KernelRequest) -> (any Kernel)? {
+    guard let x = request.operand(0), let loop = BroadcastLoop([x.shape], to: request.outputs[0].shape) else { return nil }
+    switch (op.kind, x.dtype) {
+    case (.not, .bool): return ElementKernel<UInt8, UInt8>(name: "not", loop: loop) { $0 == 0 ? 1 : 0 }
+    case (.is_nan, .f32): return ElementKernel<Float, UInt8>(name: "is_nan", loop: loop) { $0.isNaN ? 1 : 0 }
+    case (.is_inf, .f32): return ElementKernel<Float, UInt8>(name: "is_inf", loop: loop) { $0.isInfinite ? 1 : 0 }
+    default: return UnaryKernel(op, request, loop)
+    }
+}
+
 /// Functions of one f32 operand that CKernels has.
-struct UnaryKernel: Kernel {
+private struct UnaryKernel: Kernel {
     let name: String
     private let function: ck_unary
     private let loop: BroadcastLoop
 
-    init?(_ op: Unary, _ request: KernelRequest) {
-        guard request.isF32, let function = ck_unary(op.kind), let shape = request.operand(0)?.shape,
-            let loop = BroadcastLoop([shape], to: request.outputs[0].shape)
-        else { return nil }
+    init?(_ op: Unary, _ request: KernelRequest, _ loop: BroadcastLoop) {
+        guard request.isF32, let function = ck_unary(op.kind) else { return nil }
         name = op.kind.rawValue
         self.function = function
         self.loop = loop
