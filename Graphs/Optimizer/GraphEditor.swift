@@ -99,7 +99,9 @@ public struct GraphEditor {
     }
 
     public mutating func add(_ op: some Operator, _ inputs: [ValueID?], name: String) throws -> ValueID {
-        let outputs = try facts.add(op, inputs, name: name, to: &graph)
+        var inputs = inputs[...]
+        while let last = inputs.last, last == nil { inputs.removeLast() }
+        let outputs = try facts.add(op, Array(inputs), name: name, to: &graph)
         guard let node = graph.nodes.popLast(), let output = outputs.first, outputs.count == 1 else {
             throw OperatorError(.unsupported, "\(op.mnemonic) has \(outputs.count) outputs, a rewrite adds one")
         }

@@ -26,7 +26,7 @@ public struct PassPipeline: Sendable {
     public static let `default` = PassPipeline(
         passes: [
             // First, so that all patterns see one float type and no casts back and forth.
-            HalfPrecision(),
+            HalfPrecisionWidening(),
             // Shapes become known and exporters' spellings alike; all rules build on that.
             Repeated(passes: simplification),
             // Before anything folds or fuses the float form of an int8 weight.

@@ -35,8 +35,8 @@ public struct Match: Sendable {
 /// the attempts of all branches report to one place.
 final class PatternMatcher {
     let editor: GraphEditor
-    /// How many nodes the best failed attempt matched, and what stopped it.
-    private(set) var closest: (matched: Int, reason: String) = (0, "")
+    /// The nodes that the best failed attempt matched, and what stopped it.
+    private(set) var closest: (nodes: [Int], reason: String) = ([], "")
 
     private typealias Continuation = (Match) -> Match?
 
@@ -48,7 +48,7 @@ final class PatternMatcher {
     }
 
     private func fail(_ partial: Match, _ reason: @autoclosure () -> String) -> Match? {
-        if partial.nodes.count > closest.matched { closest = (partial.nodes.count, reason()) }
+        if partial.nodes.count > closest.nodes.count { closest = (partial.nodes, reason()) }
         return nil
     }
 
@@ -122,6 +122,10 @@ final class PatternMatcher {
         case .f32, .f64: tolerance = 1e-6
         default: tolerance = 0
         }
-        return abs(actual - expected) <= tolerance * abs(expected)
+        if abs(actual - expected) <= tolerance * abs(expected) { return true }
+        // Or the number as a 16-bit float had it before the graph was widened to f32.
+        let narrow = Float(expected)
+        return actual == Double(HalfPrecision.float(fromF16: HalfPrecision.f16(from: narrow)))
+            || actual == Double(HalfPrecision.float(fromBF16: HalfPrecision.bf16(from: narrow)))
     }
 }

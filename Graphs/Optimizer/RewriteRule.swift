@@ -46,37 +46,60 @@ struct RewritePass: Pass {
     func run(_ graph: inout Graph, _ report: inout OptimizationReport) throws -> Int {
         var editor = try GraphEditor(graph)
         let rule = rule
-        var nearMisses: [OptimizationReport.NearMiss] = []
+        var nearMisses: [Attempt] = []
         let count = try editor.visit { editor, number in
-            let match: Match
-            do {
-                match = try find(at: number, in: editor)
-            } catch let mismatch as RuleMismatch {
-                if mismatch.isNearMiss {
-                    nearMisses.append(.init(rule: rule.name, node: editor.label(number), reason: mismatch.description))
-                }
+            switch find(at: number, in: editor) {
+            case .failure(let attempt):
+                nearMisses.append(attempt)
                 return 0
+            case .success(nil): return 0
+            case .success(let match?):
+                guard let output = editor.node(number)?.outputs.first else { return 0 }
+                editor.replace(output, with: try rule.rewrite(match, in: &editor))
+                return 1
             }
-            guard let output = editor.node(number)?.outputs.first else { return 0 }
-            editor.replace(output, with: try rule.rewrite(match, in: &editor))
-            return 1
         }
         report.nearMisses.removeAll { $0.rule == rule.name }
-        report.nearMisses += nearMisses
+        report.nearMisses += Self.distinct(nearMisses, in: editor).map { .init(rule: rule.name, node: $0.label, reason: $0.reason) }
         if count > 0 { graph = editor.finish() }
         return count
     }
 
-    /// - Throws: `RuleMismatch` with the reason why the rule does not apply here.
-    private func find(at number: Int, in editor: GraphEditor) throws -> Match {
+    /// A place that the pattern does not fit, or not quite.
+    private struct Attempt: Error {
+        let nodes: [Int]
+        let label: String
+        let reason: String
+    }
+
+    private func find(at number: Int, in editor: GraphEditor) -> Result<Match?, Attempt> {
         let matcher = PatternMatcher(editor)
         guard let match = matcher.match(rule.pattern, root: number) else {
-            throw RuleMismatch(matcher.closest.reason, isNearMiss: matcher.closest.matched >= rule.nearMissThreshold)
+            guard matcher.closest.nodes.count >= rule.nearMissThreshold else { return .success(nil) }
+            return .failure(Attempt(nodes: matcher.closest.nodes, label: editor.label(number), reason: matcher.closest.reason))
         }
-        // First what is no near miss at all, then what only lacks freedom.
-        try rule.check(match, in: editor)
-        try Self.guardUses(of: match, in: editor)
-        return match
+        do {
+            // First what is no near miss at all, then what only lacks freedom.
+            try rule.check(match, in: editor)
+            try Self.guardUses(of: match, in: editor)
+            return .success(match)
+        } catch let mismatch as RuleMismatch {
+            return mismatch.isNearMiss ? .failure(Attempt(nodes: match.nodes, label: editor.label(number), reason: mismatch.description)) : .success(nil)
+        } catch {
+            return .failure(Attempt(nodes: match.nodes, label: editor.label(number), reason: "\(error)"))
+        }
+    }
+
+    /// Of attempts that share nodes the one that got furthest; none that a fusion took part of after all.
+    private static func distinct(_ attempts: [Attempt], in editor: GraphEditor) -> [Attempt] {
+        var taken: Set<Int> = []
+        var kept: [(position: Int, attempt: Attempt)] = []
+        for (position, attempt) in attempts.enumerated().sorted(by: { ($1.element.nodes.count, $0.offset) < ($0.element.nodes.count, $1.offset) })
+        where attempt.nodes.allSatisfy({ editor.node($0) != nil }) && taken.isDisjoint(with: attempt.nodes) {
+            taken.formUnion(attempt.nodes)
+            kept.append((position, attempt))
+        }
+        return kept.sorted { $0.position < $1.position }.map(\.attempt)
     }
 
     /// - Throws: `RuleMismatch` where something else needs a value inside the pattern.

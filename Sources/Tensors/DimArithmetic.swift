@@ -39,12 +39,16 @@ extension Dim {
         case .broadcast:
             if a == b || b == 1 { return a }
             if a == 1 { return b }
-            // min(64, x) against x, which exporters slice position tables to: it is x, or the two are no shapes that go together.
-            if b.isClamped(a) { return a }
-            if a.isClamped(b) { return b }
             // A size above 1 can only meet itself or 1; which of them shows at run time, and the result is the same.
             if let x = a.fixedValue, x != 0 { return a }
             if let y = b.fixedValue, y != 0 { return b }
+            // A size met again, also inside a broadcast that has it already.
+            if b.isCall(.broadcast, with: a) { return b }
+            if a.isCall(.broadcast, with: b) { return a }
+            // min(512, sequence) against sequence: a table of 512 positions. Beyond it sizes do not broadcast at all, so what
+            // remains is the sequence.
+            if b.isCut(of: a) { return a }
+            if a.isCut(of: b) { return b }
         case .max, .min:
             if a == b { return a }
             if let difference = try? a - b, difference.isKnownNonNegative { return function == .max ? a : b }
@@ -61,10 +65,18 @@ extension Dim {
         return Dim(terms: [Term(coefficient: 1, factors: [.call(function, a, b)])])
     }
 
-    /// Whether this is `min(n, other)` with a number n above 1.
-    private func isClamped(_ other: Dim) -> Bool {
-        guard terms.count == 1, terms[0].coefficient == 1, terms[0].factors.count == 1, case .call(.min, let a, let b) = terms[0].factors[0] else { return false }
-        return (a == other && (b.fixedValue ?? 0) > 1) || (b == other && (a.fixedValue ?? 0) > 1)
+    /// A single call of that function with `operand` as one of its operands.
+    private func isCall(_ function: Function, with operand: Dim) -> Bool {
+        guard terms.count == 1, terms[0].coefficient == 1, terms[0].factors.count == 1, case .call(function, let a, let b) = terms[0].factors[0]
+        else { return false }
+        return a == operand || b == operand
+    }
+
+    /// `min(bound, size)` with a number above 1 as the bound.
+    private func isCut(of size: Dim) -> Bool {
+        guard terms.count == 1, terms[0].coefficient == 1, terms[0].factors.count == 1, case .call(.min, let a, let b) = terms[0].factors[0]
+        else { return false }
+        return (a == size && (b.fixedValue ?? 0) > 1) || (b == size && (a.fixedValue ?? 0) > 1)
     }
 
     private var depth: Int {

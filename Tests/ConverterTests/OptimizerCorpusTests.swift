@@ -43,7 +43,9 @@ import Testing
             #expect(counts.gelu == expected.gelu, "\(report.nearMisses)")
         }
         if !variant.file.contains("int8") {
-            #expect(counts.linear == expected.linear, "\(report.nearMisses)")
+            // onnxruntime's fused attention has one product for q, k and v of a layer.
+            let packed = variant.file.contains("ort-fused") && !variant.file.contains("dynamo") ? 4 : 0
+            #expect(counts.linear == expected.linear - packed, "\(report.nearMisses)")
             // No arithmetic on shapes is left, and of the mask's making only its few steps.
             #expect(report.nodeCount(of: "shape") == 0)
             #expect(optimized.nodes.count < 100, "\(report.operatorsAfter)")

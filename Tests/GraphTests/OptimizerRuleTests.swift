@@ -115,7 +115,7 @@ import Testing
         let product = "%p = mul(%x, %t) : f32[n]\n%y = mul(%p, %half) : f32[n]"
         let (lines, report) = try optimize(gelu(root: "1.41", product: product), GeluFusion())
         #expect(lines.count == 6)
-        #expect(report.nearMisses.map(\.description) == ["gelu at %y: the constant is 1.4099999666213989, expected 1.4142135623730951"])
+        #expect(report.nearMisses.map(\.description) == ["gelu at %y: the constant is 1.409999966621399, expected 1.414213562373095"])
         let shared = try optimize(gelu(product: product) + "\noutput \"e\" = %e", GeluFusion())
         #expect(reasons(shared.report) == ["%e is an output of the graph"])
     }
@@ -229,7 +229,8 @@ import Testing
         #expect(try fused(attention()).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v, %mask) \(attributes)")
         // The factor as a divisor, no mask.
         let plain = attention(inputs: "", scores: "").replacing("%f = mul(%p, %factor)", with: "%f = div(%p, %factor)").replacing("softmax(%z)", with: "softmax(%f)")
-        #expect(try fused(plain).0 == "%y = scaled_dot_product_attention(%q, %transpose, %v) \(attributes.replacing("0.5", with: "2"))")
+        let unmasked = try fused(plain).0
+        #expect(unmasked == "%y = scaled_dot_product_attention(%q, %transpose, %v) \(attributes.replacing("0.5", with: "2.0"))")
         // A bias and a mask are one sum.
         let biased = attention(
             inputs: "input %bias : f32[1, 2, s, s]\ninput %mask : f32[b, 1, 1, s]",

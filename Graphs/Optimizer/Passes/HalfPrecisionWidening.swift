@@ -5,8 +5,8 @@ import Tensors
 /// Computes in f32 what a graph computes in f16 or bf16, which are formats for storing numbers: no common CPU multiplies them. Large weights
 /// stay stored as they are, with a cast where they are used; inputs and outputs keep their types. Intermediate results are no
 /// longer rounded to 16 bits, so answers come closer to those of the f32 model, not bit for bit to those of a 16-bit runtime.
-struct HalfPrecision: Pass {
-    let name = "half_precision"
+struct HalfPrecisionWidening: Pass {
+    let name = "half_precision_widening"
 
     /// Smaller constants are simply converted.
     private static let maximumConvertedCount = 1024
