@@ -87,7 +87,7 @@ extension VectorChecks {
                 if (0xAC00..<0xE000).contains(scalar) { continue }
                 let index = Int(scalar)
                 let isListed = removed[index] || toSpace[index] || surrounded[index] || other[scalar] != nil
-                if !isListed, scalar % (isHeavy ? 1 : 13) != 0 { continue }
+                if !isListed, scalar % (isHeavy ? 1 : 131) != 0 { continue }
                 var bytes: [UInt8] = []
                 UTF8Bytes.append(scalar, to: &bytes)
                 let expected: [UInt8] =

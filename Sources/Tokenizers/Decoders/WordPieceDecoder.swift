@@ -30,7 +30,17 @@ struct WordPieceDecoder: Decoder {
 
     /// Undoes the spaces that tokenization puts around punctuation, within one token.
     static func cleanedUp(_ token: [UInt8]) -> [UInt8] {
-        guard token.contains(0x20) else { return token }
+        // Every replacement needs a space, and either one of these marks or a second space.
+        var spaces = 0
+        var hasMark = false
+        for byte in token {
+            switch byte {
+            case 0x20: spaces += 1
+            case 0x21, 0x27, 0x2C, 0x2E, 0x3F: hasMark = true
+            default: break
+            }
+        }
+        guard spaces > 1 || (spaces == 1 && hasMark) else { return token }
         return replacements.reduce(token) { $0.replacing(bytes($1.0), with: bytes($1.1)) }
     }
 
