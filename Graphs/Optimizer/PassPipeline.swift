@@ -59,6 +59,8 @@ public struct PassPipeline: Sendable {
     private static let simplification: [any Pass] = [
         // Types first: what folding learned makes more of them known.
         TypeInference(), ConstantFolding(), ShapeSimplification(), Canonicalise(),
+        // After canonicalise, which takes away the broadcasts that change nothing.
+        BroadcastSimplification(),
         // After spellings are alike.
         CommonSubexpression(),
         // Last: all of the above leave unused nodes behind.
