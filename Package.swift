@@ -88,7 +88,7 @@ let package = Package(
         .target(name: "CCommandLine", path: "Sources/CCommandLine"),
         .target(name: "CommandLineTools", dependencies: ["CCommandLine", "JSON"], path: "Sources/CommandLineTools"),
         .executableTarget(
-            name: "mlconv", dependencies: ["ModelConversion", "Runtime", "CommandLineTools"], path: "Sources/mlconv"),
+            name: "mlconv", dependencies: ["ModelConversion", "ONNXConverter", "Runtime", "CommandLineTools"], path: "Sources/mlconv"),
         .executableTarget(
             name: "mlrun", dependencies: ["Tasks", "CommandLineTools"], path: "Sources/mlrun"),
 
@@ -106,6 +106,7 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: ["ModelConversion", "Tasks", "TestSupport"], path: "Tests/Conformance"),
+        .testTarget(name: "DocumentationTests", dependencies: ["Tasks", "ONNXConverter", "TestSupport"]),
         .testTarget(name: "ToolTests", dependencies: ["CommandLineTools", "TestSupport", "mlconv", "mlrun"]),
     ],
     swiftLanguageModes: [.v6],

@@ -4,7 +4,15 @@ set -euo pipefail
 tools=$(realpath "$1")
 cd "$(dirname "$0")/.."
 
-step() { printf '\n$ %s\n' "$*"; "$@"; }
+# Shows a command as it would be typed, then runs it.
+step() {
+    printf '\n$'
+    for word in "$@"; do
+        case $word in *[!A-Za-z0-9_./=-]*) printf ' "%s"' "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    printf '\n'
+    "$@"
+}
 
 step python3 Models/fetch.py minilm minilm-int8
 step Models/convert.sh "$tools/mlconv" minilm minilm-int8

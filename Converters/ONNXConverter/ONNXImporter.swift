@@ -9,6 +9,9 @@ import Tensors
 /// functions (inlined), external data, and all element types but strings, complex numbers and 8-bit floats. Weights stay in the
 /// mapped file where they are aligned to their element size.
 public struct ONNXImporter {
+    /// The operators that convert, by domain (empty: the standard one).
+    public static let supportedOperators = ["", "com.microsoft"].map { (domain: $0, names: OperatorTable.names(domain: $0)) }
+
     /// How to convert.
     public struct Options: Sendable {
         /// Initializers that the file also lists as inputs (from IR version 4 on: inputs with a default) stay inputs. Otherwise

@@ -19,6 +19,9 @@ enum OperatorTable {
     /// onnxruntime's own operators (its ContribOperators documentation).
     private static let microsoft = merged([microsoftRules, microsoftQuantizationRules])
 
+    /// The names of a domain's operators in alphabetical order.
+    static func names(domain: String) -> [String] { (domain.isEmpty ? standard : microsoft).keys.sorted() }
+
     private static func merged(_ families: [[String: Rule]]) -> [String: Rule] {
         families.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
     }
