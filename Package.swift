@@ -13,7 +13,7 @@ let utf8procPkgConfig: String? = "libutf8proc"
 
 let package = Package(
     name: "mlgraph",
-    platforms: [.macOS(.v14)],
+    platforms: [.macOS(.v15)],
     products: [
         .library(name: "Tensors", targets: ["Tensors"]),
         .library(name: "Tokenizers", targets: ["Tokenizers"]),

@@ -40,19 +40,20 @@ enum TextInput {
         if !arguments.operands.isEmpty { return try body(arguments.operands) }
         var reader = LineReader()
         var batch: [String] = []
-        do {
-            while let line = try reader.next() {
-                batch.append(line)
-                if batch.count >= size || !reader.hasBufferedLine {
-                    try body(batch)
-                    try StandardOutput.flush()
-                    batch.removeAll()
-                }
+        while true {
+            let line: String?
+            do { line = try reader.next() } catch {
+                // The good lines before a bad one are answered.
+                if !batch.isEmpty { try body(batch) }
+                throw error
             }
-        } catch {
-            // The good lines before a bad one are answered.
-            if !batch.isEmpty { try body(batch) }
-            throw error
+            guard let line else { break }
+            batch.append(line)
+            if batch.count >= size || !reader.hasBufferedLine {
+                try body(batch)
+                try StandardOutput.flush()
+                batch.removeAll()
+            }
         }
         if !batch.isEmpty { try body(batch) }
     }

@@ -11,7 +11,7 @@ public struct ToolRunner: Sendable {
         public var lines: [String] { output.split(separator: "\n").map(String.init) }
     }
 
-    private let executable: URL
+    public let executable: URL
 
     /// - Parameter name: A product of this package.
     public init(_ name: String) throws {

@@ -59,6 +59,14 @@ import Testing
         #expect(result.lines.count == 1)
     }
 
+    @Test func aBadLineOfJSONLIsNamedAndTheGoodOnesAreAnsweredOnce() throws {
+        let tokenizer = Fixtures.folder.appendingPathComponent("categorium-topics/vocab.txt").path
+        let result = try mlrun.run("tokenize", "--tokenizer", tokenizer, "--jsonl", input: "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"txt\":1}\n")
+        #expect(result.status == 1)
+        #expect(result.lines.count == 2)
+        #expect(result.errorOutput == "mlrun: line 3 has no string \"text\"\n")
+    }
+
     @Test func batchEqualsOneByOne() throws {
         let texts = ["good", "What a terrible, terrible day this has been for all of us who came here", "It arrived on Tuesday."]
         let together = try mlrun.run("classify", "--json", input: texts.joined(separator: "\n") + "\n").lines

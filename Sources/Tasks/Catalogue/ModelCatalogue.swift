@@ -53,14 +53,14 @@ public struct ModelCatalogue: Sendable {
                 else { return nil }
                 return Package(name: name, version: version, sha256: hash)
             }
-            let url = folders.map { $0.appendingPathComponent(graph) }.first { Self.exists($0) }
+            let url = folders.flatMap { [$0.appendingPathComponent(graph), $0.appendingPathComponent("\(name).graph")] }.first { Self.exists($0) }
             return Entry(
                 name: name, summary: value["summary"]?.stringValue ?? "", task: task, license: value["license"]?.stringValue ?? "",
                 graph: graph, package: package, url: url)
         }
     }
 
-    /// A path to a `.graph` file, or the name of an installed model.
+    /// A path to a `.graph` file, the name of an installed model, or the name of a `.graph` file in one of the folders.
     ///
     /// - Throws: `TaskError` that says how to get a model that is known but not installed, or lists the known ones.
     public func locate(_ nameOrPath: String) throws -> URL {
@@ -70,8 +70,9 @@ public struct ModelCatalogue: Sendable {
             }
             return url
         }
-        let url = URL(fileURLWithPath: nameOrPath)
-        if Self.exists(url) { return url }
+        // A path, or a graph that the user has put into a models folder under a name of their own.
+        let candidates = [URL(fileURLWithPath: nameOrPath)] + (nameOrPath.contains("/") ? [] : folders.map { $0.appendingPathComponent("\(nameOrPath).graph") })
+        if let url = candidates.first(where: { Self.exists($0) }) { return url }
         let known = entries.isEmpty ? "no catalogue was found" : "the catalogue has \(entries.map(\.name).joined(separator: ", "))"
         throw TaskError(.modelNotFound, "there is no file '\(nameOrPath)' and no model of that name (\(known))")
     }
