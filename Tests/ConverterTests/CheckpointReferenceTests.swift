@@ -31,7 +31,7 @@ import Testing
         #expect(cases.count == 8)
         for number in 0..<cases.count {
             let inputs = try cases.inputs(number, of: conversion.graph)
-            let results = try CheckpointInterpreter.run(conversion.graph, inputs)
+            let results = try ReferenceInterpreter.run(conversion.graph, inputs)
             let expected = try cases.outputs(number)
             #expect(Set(results.keys) == Set(expected.map(\.name)))
             for (output, tensor) in expected {
@@ -63,7 +63,7 @@ import Testing
         let cases = CheckpointCases(file: try SafetensorsFile(contentsOf: folder.appendingPathComponent("cases.safetensors")))
         #expect(cases.count >= 2)
         for number in 0..<cases.count {
-            let results = try CheckpointInterpreter.run(conversion.graph, try cases.inputs(number, of: conversion.graph))
+            let results = try ReferenceInterpreter.run(conversion.graph, try cases.inputs(number, of: conversion.graph))
             let expected = try cases.outputs(number)
             #expect(Set(results.keys) == Set(expected.map(\.name)))
             for (output, tensor) in expected {
@@ -72,7 +72,7 @@ import Testing
         }
         // attention_mask and token_type_ids left out.
         let tokens = ["input_ids": try cases.file.tensor(named: "case0.input_ids")]
-        let results = try CheckpointInterpreter.run(conversion.graph, tokens)
+        let results = try ReferenceInterpreter.run(conversion.graph, tokens)
         for (output, tensor) in try cases.outputs(0, group: "tokens_only") {
             #expect(checkpointDifference(try #require(results[output]), tensor) <= 1e-5, "tokens only, \(output)")
         }
@@ -90,7 +90,7 @@ import Testing
             let ids = try #require(text["input_ids"]?.arrayValue).compactMap(\.intValue).map(Int64.init)
             let logits = try #require(text["logits"]?.arrayValue).compactMap(\.doubleValue)
             let tokens = ["input_ids": try Tensor(integers: ids, shape: [1, ids.count])]
-            let result = try #require(try CheckpointInterpreter.run(conversion.graph, tokens)["logits"])
+            let result = try #require(try ReferenceInterpreter.run(conversion.graph, tokens)["logits"])
             #expect(checkpointDifference(result, try Tensor(doubles: logits, shape: [1, logits.count])) <= 1e-5)
             let best = try #require(result.doubles().indices.max { result.doubles()[$0] < result.doubles()[$1] })
             #expect(conversion.configuration.labels[best] == text["label"]?.stringValue)

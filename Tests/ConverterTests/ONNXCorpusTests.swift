@@ -43,7 +43,7 @@ import Testing
             guard inputs.count == names.count else { continue }
             var runs = [("executor", try executor.run(inputs))]
             // The reference evaluation, which checks inference too, is slow: rows padded right and left.
-            if number == 1 || number == 7 { runs.append(("reference", try ONNXReference.run(conversion.graph, inputs))) }
+            if number == 1 || number == 7 { runs.append(("reference", try ReferenceInterpreter.run(conversion.graph, inputs))) }
             let rows = inputs["attention_mask"]?.integers().map { $0 == 1 }
             let shape = inputs["attention_mask"]?.shape ?? []
             for (name, tensor) in try expected.tensors("case\(number).out.") {

@@ -54,7 +54,7 @@ import Testing
         for number in 0..<count {
             var inputs = try cases.tensors("case\(number).").filter { !$0.key.hasPrefix("out.") }
             for (name, value) in conversion.inputDefaults where inputs[name] == nil { inputs[name] = value }
-            let runs = [("executor", try executor.run(inputs)), ("reference", try ONNXReference.run(conversion.graph, inputs))]
+            let runs = [("executor", try executor.run(inputs)), ("reference", try ReferenceInterpreter.run(conversion.graph, inputs))]
             let expected = try cases.tensors("case\(number).out.")
             #expect(!expected.isEmpty)
             for (name, tensor) in expected {

@@ -37,7 +37,7 @@ import Testing
                     if key.hasPrefix("in.") { inputs[String(key.dropFirst(3))] = try cases.tensor(named: entry) }
                     if key.hasPrefix("out.") { expected[String(key.dropFirst(4))] = try cases.tensor(named: entry) }
                 }
-                let outputs = try ONNXReference.run(conversion.graph, inputs)
+                let outputs = try ReferenceInterpreter.run(conversion.graph, inputs)
                 for (output, tensor) in expected {
                     guard let result = outputs[output], result.dtype == tensor.dtype else {
                         wrong.append("\(name): \(output) is missing or of the wrong type")

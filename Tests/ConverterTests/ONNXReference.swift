@@ -12,49 +12,6 @@ enum ONNXReference {
         let description: String
     }
 
-    static func run(_ graph: Graph, _ inputs: [String: Tensor]) throws -> [String: Tensor] {
-        try graph.verify()
-        var values: [ValueID: Tensor] = [:]
-        var symbols: [String: Int] = [:]
-        for id in graph.inputs {
-            guard let tensor = inputs[graph[id].name] else { throw Failure(description: "input \(graph[id].name) is not given") }
-            for (dim, size) in zip(graph.type(id).dims, tensor.shape) {
-                if let name = dim.symbolName { symbols[name] = size }
-            }
-            values[id] = tensor
-        }
-        for node in graph.nodes {
-            let operands = node.inputs.map { id in id.flatMap { values[$0] ?? graph.constant($0) } }
-            // `Dims` has no operands: it is what its symbols say.
-            let results: [Tensor]
-            if let dims = node.op as? Dims {
-                results = [try Tensor(integers: dims.elements.map { Int64(try $0.evaluate(symbols) ?? -1) }, shape: dims.isScalar ? [] : [dims.elements.count])]
-            } else {
-                do {
-                    results = try node.op.evaluate(Inputs(operands))
-                } catch {
-                    throw Failure(description: "\(node.op.mnemonic) \"\(node.name)\": \(error)")
-                }
-            }
-            for (output, tensor) in zip(node.outputs, results) {
-                let type = graph.type(output)
-                let sizes = try type.dims.map { try $0.evaluate(symbols) }
-                guard type.dtype == tensor.dtype, sizes.count == tensor.rank,
-                    zip(sizes, tensor.shape).allSatisfy({ $0 == nil || $0 == $1 })
-                else {
-                    throw Failure(description: "\(node.op.mnemonic) \"\(node.name)\" gave \(tensor.dtype) \(tensor.shape), inferred was \(type)")
-                }
-                values[output] = tensor
-            }
-        }
-        var outputs: [String: Tensor] = [:]
-        for output in graph.outputs {
-            guard let tensor = values[output.value] ?? graph.constant(output.value) else { throw Failure(description: "no value for \(output.name)") }
-            outputs[output.name] = tensor
-        }
-        return outputs
-    }
-
     /// Whether the graph's text reads back as the same graph.
     static func survivesText(_ graph: Graph) throws -> Bool {
         let constants = Dictionary(uniqueKeysWithValues: graph.usedConstants.map { (ExactName(graph[$0].name), graph.constant($0)) })

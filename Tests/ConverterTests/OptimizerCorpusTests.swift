@@ -63,8 +63,8 @@ import Testing
         for number in 1..<2 {
             let inputs = try cases.tensors("case\(number).").filter { names.contains($0.key) }
             guard inputs.count == names.count else { continue }
-            let before = try ONNXReference.run(plain, inputs)
-            let after = try ONNXReference.run(optimized, inputs)
+            let before = try ReferenceInterpreter.run(plain, inputs)
+            let after = try ReferenceInterpreter.run(optimized, inputs)
             for (name, tensor) in before {
                 let output = try #require(after[name])
                 #expect(output.dtype == tensor.dtype)
