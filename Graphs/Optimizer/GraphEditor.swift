@@ -63,10 +63,11 @@ public struct GraphEditor {
     /// The contents of a value that is a constant or that inference knows entirely.
     public func constant(_ value: ValueID) -> Tensor? { fact(value).constant }
 
-    /// The element of a constant that repeats one.
+    /// The element of a constant that repeats one. Large tensors are weights and not looked through.
     public func scalar(_ value: ValueID) -> Double? {
-        guard let tensor = constant(value), let first = tensor.doubles().first else { return nil }
-        if tensor.count > 1, !tensor.doubles().allSatisfy({ $0 == first }) { return nil }
+        guard let tensor = constant(value), tensor.count <= 4096 else { return nil }
+        let elements = tensor.doubles()
+        guard let first = elements.first, elements.allSatisfy({ $0 == first }) else { return nil }
         return first
     }
 

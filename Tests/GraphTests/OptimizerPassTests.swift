@@ -199,4 +199,41 @@ import Testing
         }
         #expect(compared > 1000)
     }
+
+    /// Damaged graphs that still read as graphs: the optimizer may refuse them, but never traps or leaves an invalid graph.
+    @Test func damagedGraphsNeverTrap() throws {
+        let graphs = try (0..<6 as Range<UInt64>).map { try RandomGraph.make(seed: $0, nodes: 6) }
+        let contents = graphs.flatMap { graph in graph.externalConstants.map { (name: graph[$0].name, tensor: graph.constant($0)) } }
+        let samples = graphs.map { Array($0.text.utf8) } + [
+            Array("""
+                graph "g" {
+                  input %q : f32[b, 2, s, 4]
+                  input %mask : f32[b, 1, 1, s]
+                  constant %factor : f32[] = 0.5
+                  constant %w : f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+                  %t = transpose(%q) {permutation = [0, 1, 3, 2]} : f32[b, 2, 4, s]
+                  %p = matmul(%q, %t) {transposeA = false, transposeB = false} : f32[b, 2, s, s]
+                  %f = mul(%p, %factor) : f32[b, 2, s, s]
+                  %z = add(%f, %mask) : f32[b, 2, s, s]
+                  %a = softmax(%z) {axis = -1} : f32[b, 2, s, s]
+                  %v = matmul(%a, %q) {transposeA = false, transposeB = false} : f32[b, 2, s, 4]
+                  %y = matmul(%v, %w) {transposeA = false, transposeB = false} : f32[b, 2, s, 4]
+                  output "y" = %y
+                }
+                """.utf8)
+        ]
+        var fuzzer = Fuzzer(samples: samples)
+        var optimized = 0
+        try fuzzer.run { bytes in
+            let parsed = try? Graph(parsing: String(decoding: bytes, as: UTF8.self)) { name in
+                guard let tensor = contents.first(where: { $0.name == name })?.tensor else { throw TensorError("no constant \(name)") }
+                return tensor
+            }
+            guard var graph = parsed, (try? PassPipeline.default.run(&graph)) != nil
+            else { return }
+            try graph.verify()
+            optimized += 1
+        }
+        #expect(optimized > 0)
+    }
 }
