@@ -17,6 +17,7 @@ let package = Package(
     products: [
         .library(name: "Tensors", targets: ["Tensors"]),
         .library(name: "Tokenizers", targets: ["Tokenizers"]),
+        .library(name: "ChatTemplates", targets: ["ChatTemplates"]),
         .library(name: "Tasks", targets: ["Tasks"]),
         .library(name: "Conversion", targets: ["ModelConversion"]),
         .executable(name: "mlconv", targets: ["mlconv"]),
@@ -58,6 +59,7 @@ let package = Package(
         .target(
             name: "Tokenizers", dependencies: ["CUtf8proc", "CPCRE2"], path: "Sources/Tokenizers",
             exclude: ["Unicode/generate_tables.py"]),
+        .target(name: "ChatTemplates", dependencies: ["JSON"], path: "Sources/ChatTemplates"),
 
         // Converters: a model file becomes a graph
         .target(name: "CONNX", dependencies: ["CProtobufC"], path: "Converters/CONNX"),
@@ -98,6 +100,7 @@ let package = Package(
         .testTarget(name: "KernelTests", dependencies: ["CKernels", "COpenBLAS"]),
         .testTarget(
             name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport"], exclude: ["fetch_tokenizers.py"]),
+        .testTarget(name: "ChatTemplateTests", dependencies: ["ChatTemplates", "TestSupport"]),
         .testTarget(name: "GraphTests", dependencies: ["GraphFile", "Optimizer", "Operators", "TestSupport"]),
         .testTarget(
             name: "ConverterTests",
