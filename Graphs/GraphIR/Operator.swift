@@ -25,6 +25,9 @@ public protocol Operator: Sendable, Hashable, Codable {
     /// How many operands a node may have; trailing optional ones may be left out or absent.
     static var arity: ClosedRange<Int> { get }
 
+    /// Whether the outputs depend on the key-value cache of the run besides the operands; such a node is never evaluated beforehand.
+    static var usesCache: Bool { get }
+
     /// The types of the outputs.
     ///
     /// - Throws: `OperatorError` where operands do not fit.
@@ -38,6 +41,8 @@ public protocol Operator: Sendable, Hashable, Codable {
 }
 
 extension Operator {
+    public static var usesCache: Bool { false }
+
     public func inferValues(_ operands: Operands) throws -> [SymbolicTensor?] { [] }
 }
 

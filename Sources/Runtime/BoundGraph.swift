@@ -155,6 +155,7 @@ struct BoundGraph {
 
     /// Runs a node whose operands are all known, when its results are small.
     private mutating func evaluateNow(_ bound: BoundNode, _ types: [ConcreteType?]) throws -> Bool {
+        if type(of: bound.op).usesCache { return false }
         var operands: [Tensor?] = []
         for input in bound.inputs {
             guard let input else {

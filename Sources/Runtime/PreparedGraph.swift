@@ -39,6 +39,7 @@ struct PreparedGraph: Sendable {
     private static func fold(
         _ node: Node, _ constants: [Tensor?], _ direct: DirectExecution, _ graph: Graph
     ) throws -> [Tensor]? {
+        if type(of: node.op).usesCache { return nil }
         if let dims = node.op as? Dims, dims.elements.contains(where: { $0.fixedValue == nil }) { return nil }
         var operands: [Tensor?] = []
         for input in node.inputs {

@@ -14,7 +14,7 @@ struct ConstantFolding: Pass {
     func run(_ graph: inout Graph, _ report: inout OptimizationReport) throws -> Int {
         var editor = try GraphEditor(graph)
         let count = editor.visit { editor, number in
-            guard let node = editor.node(number), let output = node.outputs.first, node.outputs.count == 1 else { return 0 }
+            guard let node = editor.node(number), let output = node.outputs.first, node.outputs.count == 1, !type(of: node.op).usesCache else { return 0 }
             var operands: [Tensor?] = []
             for input in node.inputs {
                 guard let input else {
