@@ -1,6 +1,11 @@
-// The scratch of ck_attention_f32; Families/attention.h uses it in this order.
+// The scratch of ck_attention_f32, which Families/attention.h uses in this order, and of ck_cached_attention_f32.
 
 #include "attention_scratch.h"
+
+size_t ck_cached_attention_scratch(size_t positions) {
+    if (positions > SIZE_MAX / sizeof(float) - 1) return 0;
+    return positions ? positions : 1;
+}
 
 size_t ck_attention_scratch(size_t keys, size_t head_size, size_t value_size) {
     if (keys > SIZE_MAX / sizeof(float) / (ck_attention_rows + ck_gemm_panel) - ck_gemm_panel) return 0;

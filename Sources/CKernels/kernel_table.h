@@ -41,6 +41,7 @@
             float beta, float *y),                                                                                     \
            (transpose_a, rows, columns, alpha, a, lda, x, beta, y))                                                    \
     KERNEL(void, attention_f32, (const ck_attention *attention, float *scratch), (attention, scratch))                 \
+    KERNEL(void, cached_attention_f32, (const ck_cached_attention *attention, float *scratch), (attention, scratch))    \
     KERNEL(void, f16_to_f32, (size_t n, const uint16_t *x, float *y), (n, x, y))                                       \
     KERNEL(void, f32_to_f16, (size_t n, const float *x, uint16_t *y), (n, x, y))                                       \
     KERNEL(void, bf16_to_f32, (size_t n, const uint16_t *x, float *y), (n, x, y))                                      \

@@ -10,6 +10,7 @@
 #include "rows.h"
 #include "gemm.h"
 #include "attention.h"
+#include "cached_attention.h"
 #include "convert.h"
 #include "int8.h"
 

@@ -13,6 +13,7 @@
 //    rounding, within the bound that a kernel states; integer results are the same everywhere.
 
 #include "ck_attention.h"
+#include "ck_cached_attention.h"
 #include "ck_convert.h"
 #include "ck_elementwise.h"
 #include "ck_gemm.h"
