@@ -74,6 +74,8 @@ public struct ModelDescription: Sendable, Hashable {
     public var inputs: TextInputs?
     public var prompts: [Prompt] = []
     public var chatTemplate: String?
+    /// Of causal language models.
+    public var generation: GenerationSettings?
 
     public init(task: Task) { self.task = task }
 }
@@ -102,6 +104,7 @@ extension ModelDescription {
         })
         add("prompts", prompts.isEmpty ? nil : .object(prompts.map { JSONMember(key: $0.name, value: .string($0.text)) }))
         add("chat_template", chatTemplate.map { .string($0) })
+        add("generation", generation?.json)
         return .object(members)
     }
 
@@ -142,6 +145,7 @@ extension ModelDescription {
             return prompts.count == value.members.count ? prompts : nil
         } ?? []
         chatTemplate = try member("chat_template", "a string", \.stringValue)
+        generation = try member("generation", "an object") { value in if case .object = value { value } else { nil } }.map(GenerationSettings.init(json:))
     }
 }
 

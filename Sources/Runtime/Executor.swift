@@ -46,15 +46,31 @@ public final class Executor: Sendable {
     /// - Parameters:
     ///   - inputs: By name; of exactly the declared types. Dims that share a name must have one size.
     ///   - outputs: The names of the wanted outputs, nil for all. Nodes that no wanted output needs do not run.
+    ///   - cache: The tokens before those of the inputs, from this executor's `makeCache`; the run appends its own. After an error it is
+    ///     as it was before.
     /// - Throws: `RuntimeError` naming the input, output or node.
-    public func run(_ inputs: [String: Tensor], outputs: [String]? = nil) throws -> [String: Tensor] {
+    public func run(_ inputs: [String: Tensor], outputs: [String]? = nil, cache: KeyValueCache? = nil) throws -> [String: Tensor] {
         let binding = try InputBinding(inputs, to: prepared.graph)
         let wanted = try outputs.map(positions) ?? Array(prepared.graph.outputs.indices)
         let key = PlanCache.Key(shapes: binding.tensors.map { $0?.shape }, outputs: wanted)
         let plan = try plans.plan(key) {
             try Planner(prepared, binding, outputs: wanted, options: options, weights: weights).plan()
         }
-        return try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0) }
+        guard let cache else { return try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0) } }
+        let (batch, tokens) = try plan.cacheUse.appended(to: cache)
+        try cache.begin(batch: batch, tokens: tokens)
+        var succeeded = false
+        defer { cache.end(succeeded: succeeded) }
+        let results = try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0, cache: cache) }
+        succeeded = true
+        return results
+    }
+
+    /// An empty key-value cache for `batch` sequences of up to `capacity` positions.
+    ///
+    /// - Throws: `RuntimeError` where the graph keeps nothing between runs, or the memory does not suffice.
+    public func makeCache(batch: Int = 1, capacity: Int) throws -> KeyValueCache {
+        try KeyValueCache(CacheLayout(prepared.graph), batch: batch, capacity: capacity, memoryBytes: options.memoryBytes)
     }
 
     /// How many plans are kept at the moment.

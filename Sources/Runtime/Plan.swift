@@ -47,10 +47,14 @@ struct Plan: Sendable {
     /// The wanted outputs in order, by value index.
     let outputs: [(name: String, value: Int)]
     let options: ExecutorOptions
+    /// What the nodes append to a key-value cache.
+    let cacheUse: CacheUse
 
-    /// - Parameter inputs: in the graph's order; of the shapes that the plan was made for.
+    /// - Parameters:
+    ///   - inputs: in the graph's order; of the shapes that the plan was made for.
+    ///   - cache: Between `begin` and `end`.
     /// - Throws: `RuntimeError` naming the node.
-    func run(_ inputs: [Tensor?], arena: Arena) throws -> [String: Tensor] {
+    func run(_ inputs: [Tensor?], arena: Arena, cache: KeyValueCache? = nil) throws -> [String: Tensor] {
         let heap = try heapBytes.map { count -> (base: UnsafeMutableRawPointer, storage: Storage) in
             let memory = try Arena.allocate(count)
             return (memory.base, Storage(adopting: memory.bytes))
@@ -76,7 +80,7 @@ struct Plan: Sendable {
                             KernelMemory(
                                 inputs: UnsafeBufferPointer(rebasing: inputs[..<step.inputs.count]),
                                 outputs: UnsafeBufferPointer(rebasing: outputs[..<step.outputs.count]),
-                                scratch: arena.base + step.scratchOffset, threads: options.threadCount))
+                                scratch: arena.base + step.scratchOffset, threads: options.threadCount, cache: cache))
                     }
                 }
             } catch {

@@ -83,6 +83,7 @@ struct Planner {
             guard let buffer = bufferOf[root] else { return nil }
             return buffers[buffer].escapes ? .heap(places[buffer]) : .arena(placement.offsets[places[buffer]])
         }
+        let cacheUse = try CacheUse(bound)
         let steps = try work.enumerated().map { step, item in
             Plan.Step(
                 kernel: item.kernel, node: item.bound.node, inputs: try item.bound.inputs.map { try $0.map { try placed(location($0), item) } },
@@ -96,7 +97,8 @@ struct Planner {
         return Plan(
             graph: prepared.graph, steps: steps, constants: constants, arenaBytes: placement.byteCount, heapBytes: heapBytes,
             dynamicNodes: bound.dynamicNodes.map { .init(node: $0.node, inputs: $0.inputs, outputs: $0.outputs) }, placed: keptPlaces,
-            symbols: bound.symbols, outputs: wanted.map { ($0.name, $0.value.index) }, options: options)
+            symbols: bound.symbols, outputs: wanted.map { ($0.name, $0.value.index) }, options: options,
+            cacheUse: cacheUse)
     }
 
     private func placed(_ location: Plan.Location?, _ item: Work) throws -> Plan.Location {

@@ -15,6 +15,8 @@ public struct RuntimeError: Error, Sendable, Hashable, CustomStringConvertible {
         case invalidNode
         /// The shapes ask for more memory than the executor's limit.
         case outOfMemory
+        /// More tokens than the key-value cache has room for.
+        case contextFull
     }
     public let reason: Reason
     public let description: String

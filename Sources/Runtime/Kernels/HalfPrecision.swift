@@ -74,7 +74,7 @@ struct HalfPrecisionKernel: Kernel {
         let targets = outputOffsets.enumerated().map { index, offset in offset.map { memory.scratch + $0 } ?? memory.outputs[index] }
         try inputs.withUnsafeBufferPointer { inputs in
             try targets.withUnsafeBufferPointer { targets in
-                try kernel.run(KernelMemory(inputs: inputs, outputs: targets, scratch: memory.scratch + kernelScratch, threads: memory.threads))
+                try kernel.run(KernelMemory(inputs: inputs, outputs: targets, scratch: memory.scratch + kernelScratch, threads: memory.threads, cache: memory.cache))
             }
         }
         for (index, type) in outputs.enumerated() where outputOffsets[index] != nil {

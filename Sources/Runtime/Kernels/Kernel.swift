@@ -29,6 +29,8 @@ struct KernelMemory {
     let outputs: UnsafeBufferPointer<UnsafeMutableRawPointer>
     let scratch: UnsafeMutableRawPointer
     let threads: Int
+    /// The run's key-value cache; nil for a run that starts empty and keeps nothing.
+    var cache: KeyValueCache?
 
     func optional<Element>(_ index: Int, as type: Element.Type = Element.self) -> UnsafePointer<Element>? {
         guard index < inputs.count, let pointer = inputs[index] else { return nil }

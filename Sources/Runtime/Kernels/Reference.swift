@@ -17,6 +17,9 @@ struct ReferenceKernel: Kernel {
     var name: String { "reference" }
 
     func run(_ memory: KernelMemory) throws {
+        guard memory.cache == nil || !type(of: op).usesCache else {
+            throw OperatorError(.unsupportedType, "\(op.mnemonic) keeps no cache for these types")
+        }
         let views = try operands.enumerated().map { index, type -> Tensor? in
             guard let type else { return nil }
             let bytes = UnsafeRawBufferPointer(start: try memory.input(index, as: UInt8.self), count: type.byteCount)
