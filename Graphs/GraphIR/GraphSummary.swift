@@ -13,7 +13,7 @@ public struct GraphSummary: Sendable, Hashable {
         public let dtype: DType
         public let tensors: Int
         public let elements: Int
-        public var byteCount: Int { elements * dtype.size }
+        public var byteCount: Int { dtype.byteCount(forElements: elements) ?? 0 }
     }
 
     public let nodeCount: Int
@@ -21,7 +21,7 @@ public struct GraphSummary: Sendable, Hashable {
     public let operators: [OperatorCount]
     /// Largest element type first.
     public let constants: [ConstantCount]
-    /// Elements of float constants and of quantised ones (i8, u8): what is called a model's number of parameters.
+    /// Elements of float constants and of quantised ones (i8, u8, blocks): what is called a model's number of parameters.
     public let parameterCount: Int
     /// Bytes of all constants.
     public let byteCount: Int
@@ -39,7 +39,7 @@ public struct GraphSummary: Sendable, Hashable {
             return matching.isEmpty
                 ? nil : ConstantCount(dtype: dtype, tensors: matching.count, elements: matching.reduce(0) { $0 + $1.count })
         }
-        parameterCount = constants.filter { $0.dtype.isFloat || $0.dtype.size == 1 && $0.dtype != .bool }.reduce(0) { $0 + $1.elements }
+        parameterCount = constants.filter { $0.dtype.isFloat || $0.dtype.isBlock || $0.dtype == .i8 || $0.dtype == .u8 }.reduce(0) { $0 + $1.elements }
         byteCount = constants.reduce(0) { $0 + $1.byteCount }
         symbols = graph.inputSymbols
     }

@@ -105,7 +105,22 @@ public struct Operands: Sendable {
         return fact
     }
 
-    public func type(_ index: Int) throws -> TensorType { try fact(index).type }
+    /// The operand's type, for all operators that work on elements.
+    ///
+    /// - Throws: `OperatorError` when the operand is absent or block-quantised.
+    public func type(_ index: Int) throws -> TensorType {
+        let type = try weightType(index)
+        guard !type.dtype.isBlock else { throw Self.refusal(index, type.dtype) }
+        return type
+    }
+
+    /// The type of an operand that may be block-quantised.
+    public func weightType(_ index: Int) throws -> TensorType { try fact(index).type }
+
+    private static func refusal(_ index: Int, _ dtype: DType) -> OperatorError {
+        OperatorError(
+            .typeMismatch, "operand \(index) is \(dtype.rawValue); only the weight of linear, the table of gather and cast take blocks")
+    }
 
     /// The elements of an integer operand as dims, when known.
     public func value(_ index: Int) -> SymbolicTensor? { optional(index)?.value }
@@ -129,6 +144,7 @@ public struct Operands: Sendable {
         var common: DType?
         for index in indices {
             guard let dtype = optional(index)?.type.dtype else { continue }
+            guard !dtype.isBlock else { throw Self.refusal(index, dtype) }
             if let common, common != dtype {
                 throw OperatorError(.typeMismatch, "operands have the types \(common.rawValue) and \(dtype.rawValue)")
             }

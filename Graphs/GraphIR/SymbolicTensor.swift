@@ -21,7 +21,7 @@ public struct SymbolicTensor: Sendable, Hashable {
 
     /// The contents of an integer or bool tensor.
     public init?(_ tensor: Tensor) {
-        guard !tensor.dtype.isFloat, tensor.count <= Self.maximumCount else { return nil }
+        guard tensor.dtype.isInteger || tensor.dtype == .bool, tensor.count <= Self.maximumCount else { return nil }
         let values = tensor.integers()
         // The upper half of u64 has no place in `Int`.
         if tensor.dtype == .u64, values.contains(where: { $0 < 0 }) { return nil }

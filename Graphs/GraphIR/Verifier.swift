@@ -35,6 +35,10 @@ extension Graph {
                 throw fail("%\(value.name)", "the constant is not of its recorded type \(value.type)")
             }
         }
+        // Blocks are a way to store weights, nothing is computed in them.
+        for input in inputs where type(input).dtype.isBlock {
+            throw fail("%\(self[input].name)", "is an input of the type \(type(input).dtype.rawValue), only constants are stored in blocks")
+        }
         var facts = FactTable()
         for (index, node) in nodes.enumerated() {
             let place = "node \(index) (\(node.op.mnemonic)\(node.name.isEmpty ? "" : " \"\(node.name)\""))"
@@ -58,6 +62,9 @@ extension Graph {
                 throw fail(place, "has \(node.outputs.count) outputs, its rule gives \(types.count)")
             }
             for (output, inferred) in zip(node.outputs, types) {
+                guard !inferred.dtype.isBlock else {
+                    throw fail(place, "gives the type \(inferred.dtype.rawValue), only constants are stored in blocks")
+                }
                 guard values.indices.contains(output.index) else { throw fail(place, "defines a value that does not exist") }
                 guard defined.insert(output).inserted else { throw fail(place, "defines %\(self[output].name) a second time") }
                 let recorded = self.type(output)
@@ -69,6 +76,9 @@ extension Graph {
         var outputNames: Set<String> = []
         for output in outputs {
             guard defined.contains(output.value) else { throw fail("output \(output.name)", "is not defined") }
+            guard !type(output.value).dtype.isBlock else {
+                throw fail("output \(output.name)", "is of the type \(type(output.value).dtype.rawValue), only constants are stored in blocks")
+            }
             guard outputNames.insert(output.name).inserted else { throw fail("output \(output.name)", "stands twice") }
         }
     }

@@ -2,14 +2,17 @@ import GraphIR
 import Tensors
 
 /// Conversion to another element type: floats round to nearest even, float to integer truncates toward zero, anything nonzero
-/// is true.
+/// is true. A weight in blocks is dequantised; nothing is cast to blocks.
 public struct Cast: Operator {
     public let to: DType
     public init(to: DType) { self.to = to }
     public static let name = "cast"
     public static let arity = 1...1
 
-    public func inferTypes(_ operands: Operands) throws -> [TensorType] { [TensorType(to, try operands.type(0).dims)] }
+    public func inferTypes(_ operands: Operands) throws -> [TensorType] {
+        guard !to.isBlock else { throw OperatorError(.unsupportedType, "cast to \(to.rawValue): only constants are stored in blocks") }
+        return [TensorType(to, try operands.weightType(0).dims)]
+    }
 
     public func inferValues(_ operands: Operands) throws -> [SymbolicTensor?] {
         guard let value = operands.value(0) else {

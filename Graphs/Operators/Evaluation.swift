@@ -8,8 +8,7 @@ enum Evaluation {
 
     /// - Throws: `OperatorError` for a shape that no memory holds.
     static func checkSize(_ shape: [Int], _ dtype: DType) throws {
-        let (bytes, overflow) = try Shape.count(shape).multipliedReportingOverflow(by: dtype.size)
-        guard !overflow, bytes <= maximumByteCount else {
+        guard let bytes = dtype.byteCount(forElements: try Shape.count(shape)), bytes <= maximumByteCount else {
             throw OperatorError(.shapeMismatch, "a tensor of type \(dtype.rawValue) and shape \(shape) is too large")
         }
     }

@@ -12,7 +12,7 @@ extension DType {
         case .u32: return (0, Int64(UInt32.max))
         case .u64: return (0, .max)
         case .bool: return (0, 1)
-        case .i64, .f64, .f32, .f16, .bf16: return (.min, .max)
+        case .i64, .f64, .f32, .f16, .bf16, .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k: return (.min, .max)
         }
     }
 }

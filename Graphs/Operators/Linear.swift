@@ -20,7 +20,8 @@ public enum Activation: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// A dense layer, `activation(x W + bias) + residual`. Operands: x `[..., in]`, weight, bias `[out]` or absent, residual
-/// `[..., out]` or absent; the output is `[..., out]`.
+/// `[..., out]` or absent; the output is `[..., out]`. All are of one float type, but that the weight for an f32 x may also be stored as f16 or
+/// bf16, or `[out, in]` in blocks.
 public struct Linear: Operator {
     /// How the weight matrix lies in memory.
     public enum Layout: String, Sendable, Hashable, Codable {
@@ -40,10 +41,18 @@ public struct Linear: Operator {
     public static let arity = 2...4
 
     public func inferTypes(_ operands: Operands) throws -> [TensorType] {
-        let dtype = try operands.requireSameType(0..<4)
+        let dtype = try operands.requireSameType([0, 2, 3])
         try operands.require(0, \.isFloat, "a float")
         let x = try operands.type(0).dims
-        let weight = try operands.type(1).dims
+        let stored = try operands.weightType(1)
+        let isStored = dtype == .f32 && (stored.dtype == .f16 || stored.dtype == .bf16 || stored.dtype.isBlock)
+        guard stored.dtype == dtype || isStored else {
+            throw OperatorError(.typeMismatch, "the weight of linear is \(stored.dtype.rawValue), x is \(dtype.rawValue)")
+        }
+        guard !stored.dtype.isBlock || layout == .output_input else {
+            throw OperatorError(.typeMismatch, "a weight of linear in \(stored.dtype.rawValue) blocks needs the layout output_input")
+        }
+        let weight = stored.dims
         guard let last = x.last else { throw OperatorError(.shapeMismatch, "the input of linear is a scalar") }
         guard weight.count == 2 else { throw OperatorError(.shapeMismatch, "the weight of linear has rank \(weight.count), not 2") }
         let (inner, out) = layout == .input_output ? (weight[0], weight[1]) : (weight[1], weight[0])

@@ -9,7 +9,7 @@ func take(_ x: Tensor, axis: Int, positions: [Int?], filler: Tensor? = nil) thro
     shape[axis] = positions.count
     try Evaluation.checkSize(shape, x.dtype)
     let outer = try Shape.count(Array(shape[..<axis]))
-    let block = try Shape.count(Array(shape[(axis + 1)...])) * x.dtype.size
+    let block = try Shape.byteCount(Array(shape[(axis + 1)...]), x.dtype)
     let fillBytes = filler.map { $0.withUnsafeBytes(Array.init) } ?? [UInt8](repeating: 0, count: x.dtype.size)
     return try Tensor(dtype: x.dtype, shape: shape) { target in
         x.withUnsafeBytes { source in

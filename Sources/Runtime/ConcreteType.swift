@@ -14,13 +14,13 @@ struct ConcreteType: Sendable, Hashable, CustomStringConvertible {
         self.dtype = dtype
         self.shape = shape
         count = try Shape.count(shape)
-        var bytes = dtype.size
+        var product = dtype.size
         for size in shape {
-            let (product, overflow) = bytes.multipliedReportingOverflow(by: max(size, 1))
+            let (next, overflow) = product.multipliedReportingOverflow(by: max(size, 1))
             guard !overflow else { throw TensorError("shape \(shape) has too many elements") }
-            bytes = product
+            product = next
         }
-        byteCount = count * dtype.size
+        byteCount = try Shape.byteCount(shape, dtype)
     }
 
     init(_ tensor: Tensor) throws { try self.init(tensor.dtype, tensor.shape) }

@@ -97,7 +97,7 @@ struct SafetensorsHeader {
         }
         guard let dtypeName = member.value["dtype"]?.stringValue else { throw fail(name, "has no dtype") }
         guard let dtype = DType(safetensorsName: dtypeName) else {
-            let known = DType.allCases.map(\.safetensorsName).joined(separator: ", ")
+            let known = DType.allCases.compactMap(\.safetensorsName).joined(separator: ", ")
             throw fail(name, "the dtype \(JSONValue.string(dtypeName).text) is not supported (supported: \(known))")
         }
         guard let shape = Self.sizes(member.value["shape"]) else { throw fail(name, "its shape is no list of sizes") }

@@ -7,7 +7,7 @@ public enum SafetensorsWriter {
     /// Writes a file, atomically.
     ///
     /// The format allows no gaps between tensors, so the order serves alignment: tensors whose size is a multiple of 64 come first (and so
-    /// all start on one), then those of larger elements before those of smaller ones; otherwise the order given is kept.
+    /// all start on one), then those of larger elements before those of smaller ones; otherwise the order given is kept. Blocks are written as `U8`.
     /// Equal arguments give equal bytes.
     ///
     /// - Parameter seal: May change bytes of the finished header (the 8 bytes of length and the JSON), not their number.
@@ -29,7 +29,7 @@ public enum SafetensorsWriter {
     }
 
     private static func rank(_ tensor: Tensor) -> Int {
-        tensor.byteCount % Storage.alignment == 0 ? 0 : 1 + 8 - tensor.dtype.size
+        tensor.byteCount % Storage.alignment == 0 ? 0 : 1 + 8 - tensor.dtype.alignment
     }
 
     /// The length field and the header.
@@ -45,9 +45,13 @@ public enum SafetensorsWriter {
                 throw SafetensorsError(path: path, place: .tensor(name), reason: "the name is reserved or stands twice")
             }
             let end = offset + tensor.byteCount
+            let stored = try tensor.blocksAsBytes()
+            guard let dtypeName = stored.dtype.safetensorsName else {
+                throw SafetensorsError(path: path, place: .tensor(name), reason: "the format has no name for the type \(stored.dtype.rawValue)")
+            }
             let fields: JSONValue = [
-                "dtype": .string(tensor.dtype.safetensorsName),
-                "shape": .array(tensor.shape.map { .integer($0) }),
+                "dtype": .string(dtypeName),
+                "shape": .array(stored.shape.map { .integer($0) }),
                 "data_offsets": [.integer(offset), .integer(end)],
             ]
             members.append(JSONMember(key: name, value: fields))

@@ -20,6 +20,19 @@ public enum Shape {
         return count
     }
 
+    /// The bytes of a dense tensor.
+    ///
+    /// - Throws: `TensorError` as `count`, and where the last dimension is no whole number of blocks.
+    public static func byteCount(_ shape: [Int], _ dtype: DType) throws -> Int {
+        let count = try count(shape)
+        guard dtype.blockElements == 1 || (shape.last ?? 1) % dtype.blockElements == 0 else {
+            throw TensorError(
+                "a tensor of type \(dtype.rawValue) and shape \(shape): its last dimension must be a multiple of \(dtype.blockElements)")
+        }
+        guard let bytes = dtype.byteCount(forElements: count) else { throw TensorError("shape \(shape) has too many elements") }
+        return bytes
+    }
+
     /// Elements to skip for one step along each dimension, row-major.
     public static func strides(_ shape: [Int]) -> [Int] {
         var strides = [Int](repeating: 1, count: shape.count)

@@ -2,31 +2,33 @@ import Foundation
 
 /// An immutable dense array: element type, shape (outermost dimension first, row-major) and bytes.
 ///
-/// The bytes may lie in a mapped file; copying a tensor copies a reference. They are aligned to the element size.
+/// The bytes may lie in a mapped file; copying a tensor copies a reference. They are aligned to `dtype.alignment`. Of a block type the last
+/// dimension is a whole number of blocks, and the shape counts elements.
 public struct Tensor: Sendable {
     public let dtype: DType
     public let shape: [Int]
     /// Number of elements.
     public let count: Int
+    public let byteCount: Int
     private let storage: Storage
     private let offset: Int
 
-    public var byteCount: Int { count * dtype.size }
     public var rank: Int { shape.count }
 
-    /// A view of `storage` from `offset` on; copied where the bytes are not aligned to the element size.
+    /// A view of `storage` from `offset` on; copied where the bytes are not aligned to `dtype.alignment`.
     ///
     /// - Throws: `TensorError` when the shape overflows or the bytes end before the tensor does.
     public init(dtype: DType, shape: [Int], storage: Storage, offset: Int = 0) throws {
         let count = try Shape.count(shape)
-        let (size, overflow) = count.multipliedReportingOverflow(by: dtype.size)
-        guard !overflow, offset >= 0, offset <= storage.bytes.count, size <= storage.bytes.count - offset else {
+        let size = try Shape.byteCount(shape, dtype)
+        guard offset >= 0, offset <= storage.bytes.count, size <= storage.bytes.count - offset else {
             throw TensorError("a tensor of type \(dtype.rawValue) and shape \(shape) does not fit its \(storage.bytes.count) bytes")
         }
         self.dtype = dtype
         self.shape = shape
         self.count = count
-        if let base = storage.bytes.baseAddress, Int(bitPattern: base + offset) % dtype.size != 0 {
+        byteCount = size
+        if let base = storage.bytes.baseAddress, Int(bitPattern: base + offset) % dtype.alignment != 0 {
             self.storage = Storage(byteCount: size) { target in
                 target.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage.bytes[offset..<offset + size]))
             }
@@ -40,11 +42,12 @@ public struct Tensor: Sendable {
     /// A tensor whose bytes `fill` writes; they are not zeroed before.
     public init(dtype: DType, shape: [Int], fill: (UnsafeMutableRawBufferPointer) throws -> Void) throws {
         let count = try Shape.count(shape)
-        let (size, overflow) = count.multipliedReportingOverflow(by: dtype.size)
-        guard !overflow, size <= 1 << 46 else { throw TensorError("shape \(shape) is too large for memory") }
+        let size = try Shape.byteCount(shape, dtype)
+        guard size <= 1 << 46 else { throw TensorError("shape \(shape) is too large for memory") }
         self.dtype = dtype
         self.shape = shape
         self.count = count
+        byteCount = size
         self.storage = try Storage(byteCount: size, fill: fill)
         self.offset = 0
     }
@@ -55,6 +58,23 @@ public struct Tensor: Sendable {
             throw TensorError("a tensor of shape \(self.shape) cannot take the shape \(shape)")
         }
         return try Tensor(dtype: dtype, shape: shape, storage: storage, offset: offset)
+    }
+
+    /// The blocks of a block type as `u8`, the last dimension counting bytes; any other tensor as it is.
+    public func blocksAsBytes() throws -> Tensor {
+        guard dtype.isBlock, let last = shape.last, let rowBytes = dtype.byteCount(forElements: last) else { return self }
+        return try Tensor(dtype: .u8, shape: shape.dropLast() + [rowBytes], storage: storage, offset: offset)
+    }
+
+    /// The bytes of a `u8` tensor as blocks of `dtype`: what `blocksAsBytes` came from.
+    ///
+    /// - Throws: `TensorError` where the last dimension is no whole number of blocks.
+    public func bytesAsBlocks(_ dtype: DType) throws -> Tensor {
+        guard self.dtype == .u8, dtype.isBlock, let last = shape.last, last % dtype.blockBytes == 0 else {
+            throw TensorError("a tensor of type \(self.dtype.rawValue) and shape \(shape) holds no blocks of type \(dtype.rawValue)")
+        }
+        let elements = last / dtype.blockBytes * dtype.blockElements
+        return try Tensor(dtype: dtype, shape: shape.dropLast() + [elements], storage: storage, offset: offset)
     }
 
     public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
@@ -69,7 +89,7 @@ public struct Tensor: Sendable {
     public func withElements<Element: BitwiseCopyable, Result>(
         of type: Element.Type, _ body: (UnsafeBufferPointer<Element>) throws -> Result
     ) throws -> Result {
-        guard MemoryLayout<Element>.size == dtype.size else {
+        guard !dtype.isBlock, MemoryLayout<Element>.size == dtype.size else {
             throw TensorError("elements of type \(dtype.rawValue) read as \(Element.self)")
         }
         return try withUnsafeBytes { bytes in

@@ -1,6 +1,6 @@
 /// Reading a tensor's elements as one Swift type, and making tensors from Swift arrays.
 extension Tensor {
-    /// The elements as `Float`; f64 and integers are rounded, bools are 0 and 1.
+    /// The elements as `Float`; f64 and integers are rounded, bools are 0 and 1, blocks are dequantised.
     public func floats() -> [Float] {
         withUnsafeBytes { bytes in
             [Float](unsafeUninitializedCapacity: count) { out, initialized in
@@ -18,6 +18,7 @@ extension Tensor {
                 case .u16: Self.read(bytes, UInt16.self, count) { out[$0] = Float($1) }
                 case .u8: Self.read(bytes, UInt8.self, count) { out[$0] = Float($1) }
                 case .bool: Self.read(bytes, UInt8.self, count) { out[$0] = $1 != 0 ? 1 : 0 }
+                case .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k: BlockFormat.dequantize(dtype, bytes, count, into: out)
                 }
                 initialized = count
             }
@@ -42,7 +43,8 @@ extension Tensor {
 
     /// The elements as 64-bit integers. Floats are truncated toward zero, saturating, NaN as 0; u64 keeps its bits.
     public func integers() -> [Int64] {
-        withUnsafeBytes { bytes in
+        if dtype.isBlock { return floats().map { Self.saturating(Double($0)) } }
+        return withUnsafeBytes { bytes in
             [Int64](unsafeUninitializedCapacity: count) { out, initialized in
                 switch dtype {
                 case .i64: Self.read(bytes, Int64.self, count) { out[$0] = $1 }
@@ -58,6 +60,7 @@ extension Tensor {
                 case .f32: Self.read(bytes, Float.self, count) { out[$0] = Self.saturating(Double($1)) }
                 case .f16: Self.read(bytes, UInt16.self, count) { out[$0] = Self.saturating(Double(HalfPrecision.float(fromF16: $1))) }
                 case .bf16: Self.read(bytes, UInt16.self, count) { out[$0] = Self.saturating(Double(HalfPrecision.float(fromBF16: $1))) }
+                case .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k: break
                 }
                 initialized = count
             }
@@ -80,7 +83,7 @@ extension Tensor {
     }
 
     /// A tensor of `dtype` from floats: rounded to nearest even for the 16-bit floats, truncated and saturated to 64 bits and then
-    /// wrapped for integers, nonzero for bool.
+    /// wrapped for integers, nonzero for bool, quantised as `quantized(to:)` does for blocks.
     public init(floats values: [Float], dtype: DType = .f32, shape: [Int]) throws {
         switch dtype {
         case .f32: try self.init(elements: values, dtype: dtype, shape: shape)
@@ -88,7 +91,12 @@ extension Tensor {
         case .f16: try self.init(elements: values.map(HalfPrecision.f16(from:)), dtype: dtype, shape: shape)
         case .bf16: try self.init(elements: values.map(HalfPrecision.bf16(from:)), dtype: dtype, shape: shape)
         case .bool: try self.init(elements: values.map { $0 != 0 ? UInt8(1) : 0 }, dtype: dtype, shape: shape)
-        default: try self.init(integers: values.map { Self.saturating(Double($0)) }, dtype: dtype, shape: shape)
+        case .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k:
+            guard try Shape.count(shape) == values.count else {
+                throw TensorError("\(values.count) elements do not fill the shape \(shape)")
+            }
+            try self.init(dtype: dtype, shape: shape) { try BlockFormat.quantize(values, to: dtype, into: $0) }
+        case .i64, .i32, .i16, .i8, .u64, .u32, .u16, .u8: try self.init(integers: values.map { Self.saturating(Double($0)) }, dtype: dtype, shape: shape)
         }
     }
 
@@ -97,8 +105,9 @@ extension Tensor {
         switch dtype {
         case .f64: try self.init(elements: values, dtype: dtype, shape: shape)
         case .bool: try self.init(elements: values.map { $0 != 0 ? UInt8(1) : 0 }, dtype: dtype, shape: shape)
-        case .f32, .f16, .bf16: try self.init(floats: values.map { Float($0) }, dtype: dtype, shape: shape)
-        default: try self.init(integers: values.map(Self.saturating), dtype: dtype, shape: shape)
+        case .f32, .f16, .bf16, .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k:
+            try self.init(floats: values.map { Float($0) }, dtype: dtype, shape: shape)
+        case .i64, .i32, .i16, .i8, .u64, .u32, .u16, .u8: try self.init(integers: values.map(Self.saturating), dtype: dtype, shape: shape)
         }
     }
 
@@ -116,7 +125,8 @@ extension Tensor {
         case .bool: try self.init(elements: values.map { $0 != 0 ? UInt8(1) : 0 }, dtype: dtype, shape: shape)
         case .f64: try self.init(elements: values.map { Double($0) }, dtype: dtype, shape: shape)
         case .f32: try self.init(elements: values.map { Float($0) }, dtype: dtype, shape: shape)
-        case .f16, .bf16: try self.init(floats: values.map { Float($0) }, dtype: dtype, shape: shape)
+        case .f16, .bf16, .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k:
+            try self.init(floats: values.map { Float($0) }, dtype: dtype, shape: shape)
         }
     }
 
@@ -126,7 +136,7 @@ extension Tensor {
 
     /// A tensor from elements that already have the layout of `dtype`.
     public init<Element: BitwiseCopyable>(elements: [Element], dtype: DType, shape: [Int]) throws {
-        guard MemoryLayout<Element>.size == dtype.size else {
+        guard !dtype.isBlock, MemoryLayout<Element>.size == dtype.size else {
             throw TensorError("elements of type \(Element.self) stored as \(dtype.rawValue)")
         }
         guard try Shape.count(shape) == elements.count else {
@@ -140,9 +150,10 @@ extension Tensor {
     /// The same values in another type, with the rules of the initialisers above. Float to integer truncates toward zero.
     public func converted(to target: DType) throws -> Tensor {
         if target == dtype { return self }
+        if target.isBlock { return try quantized(to: target) }
         if dtype == .f64 { return try Tensor(doubles: doubles(), dtype: target, shape: shape) }
         if dtype == .u64, target.isFloat { return try Tensor(doubles: doubles(), dtype: target, shape: shape) }
-        if dtype.isFloat { return try Tensor(floats: floats(), dtype: target, shape: shape) }
+        if dtype.isFloat || dtype.isBlock { return try Tensor(floats: floats(), dtype: target, shape: shape) }
         return try Tensor(integers: integers(), dtype: target, shape: shape)
     }
 }

@@ -122,7 +122,7 @@ private func parse(_ text: String, like graph: Graph) throws -> Graph {
 
     @Test func constantsReadBackBitForBit() throws {
         var random = SeededRandom(seed: 3)
-        for dtype in DType.allCases {
+        for dtype in DType.allCases where !dtype.isBlock {
             for shape in [[], [0], [2, 0], [1], [3, 4], [32]] {
                 for round in 0..<20 {
                     let tensor = try Tensor(dtype: dtype, shape: shape) { target in

@@ -134,6 +134,8 @@ struct TensorReader {
             case .i32, .i16, .i8, .u16, .u8, .bool:
                 let values = try elements(proto.int32_data, proto.n_int32_data, "int32_data")
                 return try Tensor(integers: values.map { Int64($0) }, dtype: dtype, shape: shape)
+            case .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k:
+                throw fail("tensor \"\(name)\": no ONNX type is stored as \(dtype.rawValue)")
             }
         } catch let error as TensorError {
             throw fail("tensor \"\(name)\": \(error)")

@@ -2,12 +2,12 @@ import Tensors
 
 /// The elements of a small constant as words that read back bit for bit: `-1`, `0.1`, `-inf`, `nan(0x7fc00000)`, `true`.
 enum ElementText {
-    /// Constants of more elements live outside the text.
+    /// Constants of more elements live outside the text, and so do blocks.
     static let maximumCount = 32
 
     /// Whether a constant stands in the text. A bool that is neither 0 nor 1 has no word.
     static func canWrite(_ tensor: Tensor) -> Bool {
-        guard tensor.count <= maximumCount else { return false }
+        guard tensor.count <= maximumCount, !tensor.dtype.isBlock else { return false }
         return tensor.dtype != .bool || tensor.withUnsafeBytes { bytes in bytes.allSatisfy { $0 <= 1 } }
     }
 
@@ -36,6 +36,7 @@ enum ElementText {
             case .u16: return map(UInt16.self, \.description)
             case .u8: return map(UInt8.self, \.description)
             case .bool: return map(UInt8.self) { $0 == 0 ? "false" : "true" }
+            case .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k: return []
             }
         }
     }
@@ -78,6 +79,8 @@ enum ElementText {
         case .u16: return try read { UInt16($0) }
         case .u8: return try read { UInt8($0) }
         case .bool: return try read { $0 == "true" ? UInt8(1) : $0 == "false" ? 0 : nil }
+        case .q8_0, .q4_0, .q4_1, .q5_0, .q5_1, .q4_k, .q5_k, .q6_k:
+            throw AttributeError("a constant of the type \(type), whose blocks have no text")
         }
     }
 

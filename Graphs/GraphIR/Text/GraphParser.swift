@@ -5,7 +5,8 @@ extension Graph {
     ///
     /// - Parameters:
     ///   - registry: The operators that the text may name.
-    ///   - constants: Gives the contents of a constant that the text leaves out (`@`), by the value's name.
+    ///   - constants: Gives the contents of a constant that the text leaves out (`@`), by the value's name; those of a block type may
+    ///     come as bytes (`Tensor.blocksAsBytes`).
     /// - Throws: `GraphTextError` with line and column, `VerificationError`, or what `constants` throws.
     public init(
         parsing text: String, registry: [any Operator.Type],
@@ -92,7 +93,9 @@ private struct GraphParser {
         try scanner.expect("=")
         let tensor: Tensor
         if scanner.take("@") {
-            tensor = try constants(name)
+            let stored = try constants(name)
+            // A container that has no name for a block type gives its bytes.
+            tensor = type.dtype.isBlock && stored.dtype == .u8 ? try stored.bytesAsBlocks(type.dtype) : stored
             guard TensorType(tensor.dtype, shape: tensor.shape) == type else {
                 let found = TensorType(tensor.dtype, shape: tensor.shape)
                 throw scanner.error("the contents of \(TextScanner.reference(name)) are \(found), declared as \(type)", at: start)

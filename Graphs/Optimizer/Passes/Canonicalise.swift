@@ -145,6 +145,7 @@ private struct NodeSimplifier {
 extension DType {
     /// Every value of the other type has an exact place in this one.
     func holds(_ other: DType) -> Bool {
+        if isBlock || other.isBlock { return false }
         if self == other || other == .bool { return self != .bool || other == .bool }
         switch (isFloat, other.isFloat) {
         case (true, true): return size > other.size

@@ -21,13 +21,14 @@ struct ConstantFolding: Pass {
                     operands.append(nil)
                     continue
                 }
-                guard let constant = editor.graph.constant(input) else { return 0 }
+                // Blocks stay blocks.
+                guard let constant = editor.graph.constant(input), !constant.dtype.isBlock else { return 0 }
                 operands.append(constant)
             }
             let operandBytes = operands.reduce(0) { $0 + ($1?.byteCount ?? 0) }
             let type = editor.type(output)
             guard let shape = type.shape, let elements = try? Shape.count(shape),
-                elements <= max(operandBytes, Self.freeByteCount) / type.dtype.size
+                let bytes = type.dtype.byteCount(forElements: elements), bytes <= max(operandBytes, Self.freeByteCount)
             else { return 0 }
             // What cannot be evaluated (an index outside its axis, a division by zero) says so when it runs, if it runs.
             guard let results = try? node.op.evaluate(Inputs(operands)), let result = results.first, result.dtype == type.dtype else { return 0 }

@@ -13,7 +13,7 @@ struct GatherKernel: Kernel {
 
     init?(_ op: Gather, _ request: KernelRequest) {
         guard let x = request.operand(0), let indices = request.operand(1), let axis = try? Shape.normalize(axis: op.axis, rank: x.rank),
-            indices.dtype == .i64 || indices.dtype == .i32
+            indices.dtype == .i64 || indices.dtype == .i32, x.dtype == request.outputs[0].dtype
         else { return nil }
         outerCount = x.shape[..<axis].reduce(1, *)
         size = x.shape[axis]
