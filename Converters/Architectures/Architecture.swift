@@ -57,7 +57,7 @@ public struct KnownArchitecture: Sendable {
     }
 
     /// Builds the graph over a checkpoint's tensors. The result is only good where its `weights` have no issues.
-    public func build(_ files: WeightFiles, path: String) throws -> EncoderBuilder {
+    public func build(_ files: any WeightSource, path: String) throws -> EncoderBuilder {
         let weights = WeightLoader(files, path: path, prefix: prefix)
         var builder = EncoderBuilder(name: configuration.modelType, weights: weights, configuration: architecture.encoder)
         try architecture.build(configuration.head, labels: configuration.labels.count, in: &builder)

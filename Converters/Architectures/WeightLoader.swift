@@ -24,7 +24,7 @@ public struct WeightLoader {
         var value: ValueID?
     }
 
-    private let files: WeightFiles
+    private let files: any WeightSource
     private let path: String
     private var entries: [Entry]
     private var positions: [ExactName: Int] = [:]
@@ -39,7 +39,7 @@ public struct WeightLoader {
     public private(set) var warnings: [String] = []
 
     /// - Parameter prefix: What the reference implementation puts before the encoder's names in a model with a head, `bert.`.
-    public init(_ files: WeightFiles, path: String, prefix: String) {
+    public init(_ files: any WeightSource, path: String, prefix: String) {
         self.files = files
         self.path = path
         entries = files.names.map { Entry(name: $0) }
