@@ -45,6 +45,9 @@ let package = Package(
             name: "CProtobufC", path: "Sources/CProtobufC", pkgConfig: "libprotobuf-c",
             providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]),
         .systemLibrary(
+            name: "CEditLine", path: "Sources/CEditLine", pkgConfig: "libedit",
+            providers: [.apt(["libedit-dev"]), .brew(["libedit"])]),
+        .systemLibrary(
             name: "CXXHash", path: "Sources/CXXHash", pkgConfig: "libxxhash",
             providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
 
@@ -83,7 +86,8 @@ let package = Package(
             name: "Runtime", dependencies: ["CKernels", "COpenBLAS", "CWorkerPool", "Operators", "GraphIR", "Tensors"],
             path: "Sources/Runtime"),
         .target(
-            name: "Tasks", dependencies: ["Runtime", "GraphFile", "Tokenizers", "GraphIR", "Tensors"],
+            name: "Tasks",
+            dependencies: ["Runtime", "GraphFile", "Tokenizers", "ChatTemplates", "Optimizer", "GraphIR", "Tensors", "JSON"],
             path: "Sources/Tasks"),
 
         // Tools
@@ -92,7 +96,7 @@ let package = Package(
         .executableTarget(
             name: "mlconv", dependencies: ["ModelConversion", "ONNXConverter", "Runtime", "CommandLineTools"], path: "Sources/mlconv"),
         .executableTarget(
-            name: "mlrun", dependencies: ["Tasks", "CommandLineTools"], path: "Sources/mlrun"),
+            name: "mlrun", dependencies: ["Tasks", "CommandLineTools", "CEditLine"], path: "Sources/mlrun"),
 
         // Tests
         .target(name: "TestSupport", dependencies: ["Tensors", "JSON"], path: "Tests/TestSupport"),

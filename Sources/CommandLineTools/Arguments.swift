@@ -34,6 +34,32 @@ public struct Arguments: Sendable {
         return number
     }
 
+    /// The argument as a number within bounds.
+    ///
+    /// - Throws: `UsageError` for anything else.
+    public func number(_ option: String, in range: ClosedRange<Double>) throws -> Double? {
+        guard let text = value(option) else { return nil }
+        guard let number = Double(text), range.contains(number) else {
+            let bound = range.upperBound == .infinity ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
+            throw UsageError("--\(option) takes a number \(bound), not '\(text)'")
+        }
+        return number
+    }
+
+    /// The argument as whole numbers with commas between.
+    ///
+    /// - Throws: `UsageError` for anything else.
+    public func integers(_ option: String, in range: ClosedRange<Int>) throws -> [Int]? {
+        guard let text = value(option) else { return nil }
+        return try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+            let digits = part.filter { $0 != " " }
+            guard let number = Int(digits), range.contains(number) else {
+                throw UsageError("--\(option) takes whole numbers from \(range.lowerBound) on with commas between, not '\(text)'")
+            }
+            return number
+        }
+    }
+
     /// The argument as one of a closed set.
     ///
     /// - Throws: `UsageError` listing the set.

@@ -7,6 +7,8 @@ public struct TaskError: Error, Sendable, Hashable, CustomStringConvertible {
         case invalidInput
         /// No model of that name, or it is not installed.
         case modelNotFound
+        /// A conversation does not fit the model's context.
+        case contextFull
     }
     public let kind: Kind
     public let description: String

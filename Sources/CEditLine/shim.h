@@ -1,0 +1,3 @@
+// Line editing with history, in the readline interface of libedit.
+#include <stdio.h>
+#include <editline/readline.h>
