@@ -110,6 +110,7 @@ let package = Package(
             name: "ConverterTests",
             dependencies: ["ONNXConverter", "SafetensorsConverter", "Runtime", "Optimizer", "TestSupport"]),
         .testTarget(name: "RuntimeTests", dependencies: ["Runtime", "Optimizer", "TestSupport"]),
+        .testTarget(name: "GenerationTests", dependencies: ["Tasks", "TestSupport"]),
         .testTarget(
             name: "ConformanceTests",
             dependencies: ["ModelConversion", "Tasks", "TestSupport"], path: "Tests/Conformance"),

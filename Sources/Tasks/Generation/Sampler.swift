@@ -25,6 +25,21 @@ struct Sampler {
     /// - Throws: `TaskError` where the model gave no usable number.
     mutating func next(_ logits: UnsafeBufferPointer<Float>, history: [Int]) throws -> Int {
         if options.isGreedy, options.repetitionPenalty == 1 { return try Self.largest(logits) }
+        let distribution = try distribution(logits, history: history)
+        let total = distribution.reduce(0) { $0 + $1.weight }
+        guard distribution.count > 1 else { return distribution.first?.id ?? 0 }
+        var rest = random.unit() * total
+        for (id, weight) in distribution {
+            rest -= weight
+            if rest < 0 { return id }
+        }
+        return distribution[distribution.count - 1].id
+    }
+
+    /// The tokens that can be drawn with their weights, the largest of which is 1; one token for greedy options.
+    ///
+    /// - Throws: as `next`.
+    mutating func distribution(_ logits: UnsafeBufferPointer<Float>, history: [Int]) throws -> [(id: Int, weight: Double)] {
         scores.removeAll(keepingCapacity: true)
         scores.append(contentsOf: logits)
         if options.repetitionPenalty != 1 {
@@ -33,8 +48,8 @@ struct Sampler {
             }
         }
         let best = try scores.withUnsafeBufferPointer(Self.largest)
-        if options.isGreedy { return best }
-        return draw(largest: scores[best])
+        if options.isGreedy { return [(best, 1)] }
+        return limited(largest: scores[best])
     }
 
     /// The likeliest token, of equals the first.
@@ -50,7 +65,7 @@ struct Sampler {
         return best
     }
 
-    private mutating func draw(largest: Float) -> Int {
+    private mutating func limited(largest: Float) -> [(id: Int, weight: Double)] {
         let temperature = options.temperature
         func weight(_ id: Int) -> Double {
             let score = (scores[id] - largest) / temperature
@@ -85,13 +100,7 @@ struct Sampler {
             let limit = Double(options.minP)
             candidates.removeAll { weight($0) < limit }
         }
-        let total = candidates.reduce(0) { $0 + weight($1) }
-        var rest = random.unit() * total
-        for id in candidates {
-            rest -= weight(id)
-            if rest < 0 { return id }
-        }
-        return candidates.last ?? 0
+        return candidates.map { ($0, weight($0)) }
     }
 
     /// Brings the `count` likeliest candidates to the front, in order; of equals the smaller id comes first.
