@@ -115,7 +115,7 @@ let package = Package(
             name: "ConformanceTests",
             dependencies: ["ModelConversion", "Tasks", "TestSupport"], path: "Tests/Conformance"),
         .testTarget(name: "DocumentationTests", dependencies: ["Tasks", "ONNXConverter", "TestSupport"]),
-        .testTarget(name: "ToolTests", dependencies: ["CommandLineTools", "TestSupport", "mlconv", "mlrun"]),
+        .testTarget(name: "ToolTests", dependencies: ["CommandLineTools", "Tensors", "TestSupport", "mlconv", "mlrun"]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .gnu11

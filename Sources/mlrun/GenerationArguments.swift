@@ -18,35 +18,40 @@ enum GenerationArguments {
         CommandOption("stop", argument: "TEXT", help: "end before TEXT; may be given several times"),
     ]
 
-    static func options(_ arguments: Arguments, _ model: LanguageModel) throws -> GenerationOptions {
+    /// Reads the options, before any model is loaded; what comes back completes them with what a model's makers recommend.
+    static func options(_ arguments: Arguments) throws -> (LanguageModel) -> GenerationOptions {
         var options = GenerationOptions()
         options.maximumTokens = try arguments.integer("max-tokens", in: 0...Int(Int32.max))
         options.stop = arguments.all("stop")
         if options.stop.contains("") { throw UsageError("--stop takes a text that is not empty") }
-        var sampling = SamplingOptions(model.settings)
-        // Who asks for a distribution wants to draw from it.
-        let shaping = ["temperature", "top-k", "top-p", "min-p", "seed"]
-        if shaping.contains(where: arguments.has) { sampling.isGreedy = false }
-        if let value = try arguments.number("temperature", in: 0...1000) { sampling.temperature = Float(value) }
-        if let value = try arguments.integer("top-k", in: 0...Int(Int32.max)) { sampling.topK = value }
-        if let value = try arguments.number("top-p", in: 0...1) {
-            guard value > 0 else { throw UsageError("--top-p takes a number above 0") }
-            sampling.topP = Float(value)
+        let temperature = try arguments.number("temperature", in: 0...1000)
+        let topK = try arguments.integer("top-k", in: 0...Int(Int32.max))
+        let topP = try arguments.number("top-p", in: 0...1)
+        let minP = try arguments.number("min-p", in: 0...1)
+        let penalty = try arguments.number("repetition-penalty", in: 0...1000)
+        let seed = try arguments.integer("seed", in: 0...Int.max)
+        if topP == 0 { throw UsageError("--top-p takes a number above 0") }
+        if penalty == 0 { throw UsageError("--repetition-penalty takes a number above 0") }
+        let isShaped = temperature != nil || topK != nil || topP != nil || minP != nil
+        let isGreedy = arguments.has("greedy")
+        if isGreedy, isShaped {
+            throw UsageError("--greedy takes the likeliest token, so --temperature, --top-k, --top-p and --min-p have no place beside it")
         }
-        if let value = try arguments.number("min-p", in: 0...1) { sampling.minP = Float(value) }
-        if let value = try arguments.number("repetition-penalty", in: 0...1000) {
-            guard value > 0 else { throw UsageError("--repetition-penalty takes a number above 0") }
-            sampling.repetitionPenalty = Float(value)
+        return { [options] model in
+            var options = options
+            var sampling = SamplingOptions(model.settings)
+            // Who asks for a distribution wants to draw from it.
+            if isShaped || seed != nil { sampling.isGreedy = false }
+            if let temperature { sampling.temperature = Float(temperature) }
+            if let topK { sampling.topK = topK }
+            if let topP { sampling.topP = Float(topP) }
+            if let minP { sampling.minP = Float(minP) }
+            if let penalty { sampling.repetitionPenalty = Float(penalty) }
+            if let seed { sampling.seed = UInt64(seed) }
+            if isGreedy { sampling.isGreedy = true }
+            options.sampling = sampling
+            return options
         }
-        if let value = try arguments.integer("seed", in: 0...Int.max) { sampling.seed = UInt64(value) }
-        if arguments.has("greedy") {
-            guard !shaping.dropLast().contains(where: arguments.has) else {
-                throw UsageError("--greedy takes the likeliest token, so --temperature, --top-k, --top-p and --min-p have no place beside it")
-            }
-            sampling.isGreedy = true
-        }
-        options.sampling = sampling
-        return options
     }
 
     static func model(_ arguments: Arguments) throws -> LanguageModel {

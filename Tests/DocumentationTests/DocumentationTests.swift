@@ -9,7 +9,7 @@ import Testing
 
     @Test(arguments: [
         "README.md", "Sources/Tasks/Tasks.docc/ClassifyingText.md", "Sources/Tasks/Tasks.docc/EmbeddingText.md",
-        "Sources/Tasks/Tasks.docc/SearchingText.md",
+        "Sources/Tasks/Tasks.docc/SearchingText.md", "Sources/Tasks/Tasks.docc/GeneratingText.md",
     ])
     func swiftExamplesCompile(document: String) throws {
         let examples = try String(contentsOf: Self.root.appendingPathComponent("Tests/DocumentationTests/Examples.swift"), encoding: .utf8)

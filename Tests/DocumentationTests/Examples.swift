@@ -42,3 +42,24 @@ func searchingArticle(_ notes: [String]) throws {
         print(hit.score, notes[hit.index])
     }
 }
+
+func generatingArticle(_ book: String) async throws {
+    let generator = try TextGenerator(contentsOf: URL(fileURLWithPath: "smollm2.graph"))
+    for try await piece in generator.stream("Once upon a time") {
+        print(piece.text, terminator: "")
+    }
+    var options = GenerationOptions()
+    options.maximumTokens = 40
+    options.stop = ["\n"]
+    var sampling = SamplingOptions()
+    sampling.temperature = 0.7
+    sampling.seed = 1
+    options.sampling = sampling
+    let story = try await generator.generate("The sea was", options: options)
+    print(story.text, story.finishReason)
+    let chat = try ChatSession(generator.model, system: "Answer in one sentence.")
+    let reply = try chat.send("Why is the sky blue?") { print($0.text, terminator: "") }
+    let tokens = try generator.score("The capital of France is Paris", top: 3)
+    let perplexity = try generator.perplexity(of: book).value
+    _ = (reply, tokens, perplexity)
+}

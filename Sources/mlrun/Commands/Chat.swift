@@ -27,8 +27,9 @@ let chatCommand = Command(
         "mlrun chat --greedy --json < questions.txt",
     ]
 ) { arguments in
+    let complete = try GenerationArguments.options(arguments)
     let model = try GenerationArguments.model(arguments)
-    let options = try GenerationArguments.options(arguments, model)
+    let options = complete(model)
     let chat = try ChatSession(model, system: arguments.value("system"), shiftsContext: arguments.has("context-shift"))
     let isQuiet = arguments.has("quiet")
 
