@@ -10,6 +10,7 @@ public enum OperatorRegistry {
         Cast.self,
         MatMul.self,
         Linear.self,
+        GatedActivation.self,
         Reduce.self,
         Softmax.self,
         LayerNorm.self,

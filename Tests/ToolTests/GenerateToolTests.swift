@@ -55,7 +55,8 @@ import Testing
         try withModel("gpt2-causal-lm") { graph in
             let result = try mlrun.run("score", "-m", graph, "--ids", "5,17,9", "--top", "2", "--json")
             #expect(result.status == 0, "\(result.errorOutput)")
-            let tokens = try #require(try JSONParser.parse(try #require(result.lines.first))["tokens"]?.arrayValue)
+            let line = try #require(result.lines.first)
+            let tokens = try #require(JSONParser.parse(line)["tokens"]?.arrayValue)
             #expect(tokens.map { $0["id"]?.intValue } == [5, 17, 9])
             #expect(tokens[0]["logprob"] == nil && tokens[0]["top"] == nil)
             for token in tokens.dropFirst() {

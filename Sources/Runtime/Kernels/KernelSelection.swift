@@ -13,6 +13,7 @@ enum KernelSelection {
     private static func direct(_ request: KernelRequest) -> (any Kernel)? {
         switch request.op {
         case let op as Linear: return LinearKernel(op, request)
+        case let op as GatedActivation: return GatedActivationKernel(op, request)
         case let op as MatMul: return MatMulKernel(op, request)
         case let op as ScaledDotProductAttention: return AttentionKernel(op, request)
         case let op as CachedAttention: return CachedAttentionKernel(op, request)

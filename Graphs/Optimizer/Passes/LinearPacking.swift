@@ -1,0 +1,134 @@
+import GraphIR
+import Operators
+import Tensors
+
+/// Dense layers of one input become one, so that a step of a generation reads the input once and waits for its threads once:
+///
+///     q = linear(x, Wq)   k = linear(x, Wk)   v = linear(x, Wv)   ->   p = linear(x, [Wq Wk Wv])   q, k, v = slices of p
+///     linear<silu>(x, Wg) * linear(x, Wu)                         ->   gated_activation<silu>(linear(x, [Wg Wu]))
+///
+/// Only in graphs that generate: for long inputs the products are large enough by themselves.
+struct LinearPacking: Pass {
+    let name = "linear_packing"
+
+    func run(_ graph: inout Graph, _ report: inout OptimizationReport) throws -> Int {
+        guard graph.nodes.contains(where: { $0.op is CachedAttention }) else { return 0 }
+        return try packGates(&graph) + packProjections(&graph)
+    }
+
+    // MARK: Gates
+
+    private func packGates(_ graph: inout Graph) throws -> Int {
+        let uses = graph.uses()
+        let outputs = Set(graph.outputs.map(\.value))
+        let definitions = graph.definitions()
+        var removed: Set<Int> = []
+        var replacements: [Int: [Node]] = [:]
+        let nodes = graph.nodes
+        func layer(_ id: ValueID?) -> Int? {
+            guard let id, uses[id]?.count == 1, !outputs.contains(id), let number = definitions[id], Member(nodes[number], in: graph) != nil else { return nil }
+            return number
+        }
+        for (number, node) in nodes.enumerated() {
+            guard (node.op as? Binary)?.kind == .mul, node.inputs.count == 2, let a = layer(node.inputs[0]), let b = layer(node.inputs[1]), a != b,
+                let left = nodes[a].op as? Linear, let right = nodes[b].op as? Linear, (left.activation == .none) != (right.activation == .none)
+            else { continue }
+            let (gate, value) = left.activation == .none ? (b, a) : (a, b)
+            let activation = left.activation == .none ? right.activation : left.activation
+            guard let packed = try pack([gate, value].map { nodes[$0] }, &graph) else { continue }
+            removed.formUnion([gate, value])
+            let gated = Node(op: GatedActivation(activation), inputs: [packed.output], outputs: node.outputs, name: nodes[gate].name)
+            replacements[number] = [packed.node, gated]
+        }
+        rebuild(&graph, nodes, removed, replacements)
+        return replacements.count
+    }
+
+    // MARK: Projections
+
+    private func packProjections(_ graph: inout Graph) throws -> Int {
+        let nodes = graph.nodes
+        var groups: [Member: [Int]] = [:]
+        var order: [Member] = []
+        for (number, node) in nodes.enumerated() {
+            guard let member = Member(node, in: graph), (node.op as? Linear)?.activation == Activation.none else { continue }
+            if groups[member] == nil { order.append(member) }
+            groups[member, default: []].append(number)
+        }
+        var replacements: [Int: [Node]] = [:]
+        for member in order {
+            guard let numbers = groups[member], numbers.count > 1, let packed = try pack(numbers.map { nodes[$0] }, &graph) else { continue }
+            var start = 0
+            for (place, number) in numbers.enumerated() {
+                let node = nodes[number]
+                let width = graph.type(node.outputs[0]).dims.last?.fixedValue ?? 0
+                let bounds = try [start, start + width].map { graph.addConstant("bound", try Tensor(integers: [Int64($0)], shape: [1])) }
+                let slice = Node(op: Slice(axes: [-1]), inputs: [packed.output] + bounds, outputs: node.outputs, name: node.name)
+                replacements[number] = place == 0 ? [packed.node, slice] : [slice]
+                start += width
+            }
+        }
+        rebuild(&graph, nodes, [], replacements)
+        return replacements.count
+    }
+
+    private func rebuild(_ graph: inout Graph, _ nodes: [Node], _ removed: Set<Int>, _ replacements: [Int: [Node]]) {
+        graph.nodes = nodes.enumerated().flatMap { number, node in
+            removed.contains(number) ? [] : replacements[number] ?? [node]
+        }
+    }
+
+    /// What layers must have in common.
+    private struct Member: Hashable {
+        let x: ValueID
+        let layout: Linear.Layout
+        let dtype: DType
+        let inner: Int
+        let hasBias: Bool
+
+        /// nil for a node that cannot be packed.
+        init?(_ node: Node, in graph: Graph) {
+            guard let op = node.op as? Linear, let x = node.inputs[0], let weight = node.inputs[1].flatMap({ graph.constant($0) }), weight.rank == 2,
+                // Only rows of weights can be put behind one another as they lie.
+                op.layout == .output_input, node.inputs.count < 4 || node.inputs[3] == nil
+            else { return nil }
+            let bias = node.inputs.count > 2 ? node.inputs[2] : nil
+            if let bias, graph.constant(bias)?.dtype != .f32 { return nil }
+            self.x = x
+            layout = op.layout
+            dtype = weight.dtype
+            inner = weight.shape[1]
+            hasBias = bias != nil
+        }
+    }
+
+    /// One layer with the rows of several; nil where they differ in kind, or a weight serves others too and would be stored twice.
+    private func pack(_ layers: [Node], _ graph: inout Graph) throws -> (node: Node, output: ValueID)? {
+        guard let first = layers.first, let member = Member(first, in: graph) else { return nil }
+        let uses = graph.uses()
+        var weights: [Tensor] = []
+        var biases: [Float] = []
+        for layer in layers {
+            guard Member(layer, in: graph) == member, let id = layer.inputs[1], uses[id]?.count == 1, let weight = graph.constant(id) else { return nil }
+            weights.append(weight)
+            if member.hasBias, let bias = layer.inputs[2].flatMap({ graph.constant($0) }) { biases += bias.floats() }
+        }
+        let rows = weights.reduce(0) { $0 + $1.shape[0] }
+        let all = try Tensor(dtype: member.dtype, shape: [rows, member.inner]) { target in
+            var offset = 0
+            for weight in weights {
+                weight.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: target[offset..<offset + $0.count]).copyMemory(from: $0) }
+                offset += weight.byteCount
+            }
+        }
+        let name = layers.map { $0.name.split(separator: ".").last.map(String.init) ?? $0.name }.joined(separator: "+")
+        let prefix = first.name.split(separator: ".").dropLast().joined(separator: ".")
+        let full = prefix.isEmpty ? name : "\(prefix).\(name)"
+        var inputs: [ValueID?] = [member.x, graph.addConstant("\(full).weight", all)]
+        if member.hasBias { inputs.append(graph.addConstant("\(full).bias", try Tensor(floats: biases, shape: [rows]))) }
+        let op = Linear(layout: member.layout)
+        let type = try op.inferTypes(graph.operands(inputs, symbolPrefix: full))[0]
+        let output = graph.addValue(full, type)
+        return (Node(op: op, inputs: inputs, outputs: [output], name: full), output)
+    }
+}

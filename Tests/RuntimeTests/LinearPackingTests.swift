@@ -1,0 +1,88 @@
+import GraphIR
+import Operators
+import Optimizer
+import Tensors
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// Layers of one input become one; the results stay.
+@Suite struct LinearPackingTests {
+    private func graph(hasBias: Bool = true, sharesWeight: Bool = false, activation: Activation = .silu, dtype: DType = .f32) throws -> Graph {
+        let (heads, width, hidden) = (2, 8, 32)
+        var random = SeededRandom(seed: 4)
+        var builder = GraphBuilder(name: "layer")
+        let ids = builder.input("input_ids", TensorType(.i64, [.symbol("batch"), .symbol("sequence")]))
+        let x = try builder.apply(Gather(axis: 0), builder.constant(random.tensor(.f32, [16, hidden]), name: "table"), ids)
+        func weight(_ name: String, _ out: Int) throws -> ValueID {
+            builder.constant(dtype.isBlock ? try random.tensor(.f32, [out, hidden]).quantized(to: dtype) : try random.tensor(.f32, [out, hidden]), name: "\(name).weight")
+        }
+        let y = try builder.apply(Unary(.tanh), x)
+        func linear(_ name: String, _ out: Int, _ weight: ValueID, _ activation: Activation = .none, of x: ValueID) throws -> ValueID {
+            let bias = hasBias ? builder.constant(try random.tensor(.f32, [out]), name: "\(name).bias") : nil
+            return try builder.apply(Linear(layout: .output_input, activation: activation), x, weight, bias, name: name)
+        }
+        func split(_ x: ValueID) throws -> ValueID {
+            try builder.apply(Reshape(zeroCopies: true), x, builder.integers([0, 0, heads, width]))
+        }
+        let q = try weight("layer.q", heads * width)
+        let k = sharesWeight ? q : try weight("layer.k", heads * width)
+        let attended = try builder.apply(
+            CachedAttention(slot: 0, scale: 0.3), split(linear("layer.q", heads * width, q, of: x)), split(linear("layer.k", heads * width, k, of: x)),
+            split(linear("layer.v", heads * width, weight("layer.v", heads * width), of: x)))
+        builder.output("attended", attended)
+        let gate = try linear("mlp.gate", 24, weight("mlp.gate", 24), activation, of: y)
+        let up = try linear("mlp.up", 24, weight("mlp.up", 24), of: y)
+        builder.output("gated", try builder.apply(Binary(.mul), gate, up, name: "mlp.product"))
+        return builder.graph
+    }
+
+    private func expectEqual(_ graph: Graph, _ optimised: Graph) throws {
+        let ids = ["input_ids": try Tensor(integers: [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8], shape: [2, 6])]
+        let expected = try Executor(graph: graph).run(ids)
+        let actual = try Executor(graph: optimised).run(ids)
+        for (name, tensor) in expected { #expect(difference(try #require(actual[name]), tensor) < 1e-5, "\(name)") }
+    }
+
+    @Test(arguments: [true, false], [Activation.silu, .gelu_tanh])
+    func projectionsAndGatesArePacked(hasBias: Bool, activation: Activation) throws {
+        let graph = try graph(hasBias: hasBias, activation: activation)
+        var optimised = graph
+        try PassPipeline.default.run(&optimised)
+        #expect(optimised.nodes.filter { $0.op is Linear }.count == 2)
+        #expect(optimised.nodes.contains { ($0.op as? GatedActivation)?.activation == activation })
+        try expectEqual(graph, optimised)
+    }
+
+    @Test func weightsThatServeTwiceStay() throws {
+        let graph = try graph(sharesWeight: true)
+        var optimised = graph
+        try PassPipeline.default.run(&optimised)
+        // q, k and v as they were, and the packed gate.
+        #expect(optimised.nodes.filter { $0.op is Linear }.count == 4)
+        try expectEqual(graph, optimised)
+    }
+
+    @Test func blocksArePackedAsTheyLie() throws {
+        let graph = try graph(dtype: .q8_0)
+        var optimised = graph
+        try PassPipeline.default.run(&optimised)
+        let weights = optimised.nodes.compactMap { $0.op is Linear ? $0.inputs[1].flatMap { optimised.constant($0)?.dtype } : nil }
+        #expect(weights == [.q8_0, .q8_0])
+        try expectEqual(graph, optimised)
+    }
+
+    @Test func graphsWithoutACacheStay() throws {
+        var builder = GraphBuilder(name: "plain")
+        var random = SeededRandom(seed: 1)
+        let x = builder.input("x", TensorType(.f32, [.symbol("rows"), 8]))
+        for name in ["a", "b"] {
+            let weight = builder.constant(try random.tensor(.f32, [4, 8]), name: name)
+            builder.output("y\(name)", try builder.apply(Linear(layout: .output_input), x, weight))
+        }
+        var graph = builder.graph
+        try PassPipeline.default.run(&graph)
+        #expect(graph.nodes.count == 2)
+    }
+}
