@@ -1,5 +1,5 @@
 /// ALBERT (Lan et al., 2020): BERT whose layers share their parameters in groups, with narrow embeddings.
-struct AlbertArchitecture: Architecture {
+struct AlbertArchitecture: EncoderArchitecture {
     static let modelTypes = ["albert"]
     static let prefix = "albert."
 
@@ -22,7 +22,7 @@ struct AlbertArchitecture: Architecture {
         }
     }
 
-    func build(_ head: Head, labels: Int, in builder: inout EncoderBuilder) throws {
+    func build(_ head: EncoderHead, labels: Int, in builder: inout EncoderBuilder) throws {
         let inputs = try builder.inputs(hasTokenTypes: true)
         let embedded = try builder.embeddings(inputs, width: embeddingSize, positions: .fromZero, typeCount: typeCount)
         let widened = try builder.linear(embedded, "encoder.embedding_hidden_mapping_in", to: encoder.hiddenSize)

@@ -1,5 +1,5 @@
 /// BERT (Devlin et al., 2019).
-struct BertArchitecture: Architecture {
+struct BertArchitecture: EncoderArchitecture {
     static let modelTypes = ["bert"]
     static let prefix = "bert."
 
@@ -12,7 +12,7 @@ struct BertArchitecture: Architecture {
         typeCount = reader.tokenTypeCount()
     }
 
-    func build(_ head: Head, labels: Int, in builder: inout EncoderBuilder) throws {
+    func build(_ head: EncoderHead, labels: Int, in builder: inout EncoderBuilder) throws {
         let inputs = try builder.inputs(hasTokenTypes: true)
         let embedded = try builder.embeddings(inputs, width: encoder.hiddenSize, positions: .fromZero, typeCount: typeCount)
         let hidden = try builder.layers(embedded, mask: inputs.mask, LayerNames.bert)

@@ -1,5 +1,5 @@
 /// DistilBERT (Sanh et al., 2019): BERT without token types and pooler.
-struct DistilBertArchitecture: Architecture {
+struct DistilBertArchitecture: EncoderArchitecture {
     static let modelTypes = ["distilbert"]
     static let prefix = "distilbert."
 
@@ -13,7 +13,7 @@ struct DistilBertArchitecture: Architecture {
         encoder = EncoderConfiguration(reading: &reader, keys: keys)
     }
 
-    func build(_ head: Head, labels: Int, in builder: inout EncoderBuilder) throws {
+    func build(_ head: EncoderHead, labels: Int, in builder: inout EncoderBuilder) throws {
         let inputs = try builder.inputs(hasTokenTypes: false)
         let embedded = try builder.embeddings(inputs, width: encoder.hiddenSize, positions: .fromZero)
         let hidden = try builder.layers(embedded, mask: inputs.mask) { layer in

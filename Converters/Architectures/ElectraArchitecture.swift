@@ -1,5 +1,5 @@
 /// ELECTRA (Clark et al., 2020): BERT with embeddings of their own width and no pooler.
-struct ElectraArchitecture: Architecture {
+struct ElectraArchitecture: EncoderArchitecture {
     static let modelTypes = ["electra"]
     static let prefix = "electra."
 
@@ -14,7 +14,7 @@ struct ElectraArchitecture: Architecture {
         embeddingSize = reader.size("embedding_size", in: 1...1 << 16, default: 128)
     }
 
-    func build(_ head: Head, labels: Int, in builder: inout EncoderBuilder) throws {
+    func build(_ head: EncoderHead, labels: Int, in builder: inout EncoderBuilder) throws {
         let inputs = try builder.inputs(hasTokenTypes: true)
         var embedded = try builder.embeddings(inputs, width: embeddingSize, positions: .fromZero, typeCount: typeCount)
         if embeddingSize != encoder.hiddenSize {

@@ -2,7 +2,7 @@ import GraphIR
 import Operators
 
 /// MPNet (Song et al., 2020): RoBERTa without token types, with a bias on attention scores for the distance of two tokens.
-struct MPNetArchitecture: Architecture {
+struct MPNetArchitecture: EncoderArchitecture {
     static let modelTypes = ["mpnet"]
     static let prefix = "mpnet."
     /// Fixed in the reference implementation, whatever `pad_token_id` says.
@@ -15,15 +15,16 @@ struct MPNetArchitecture: Architecture {
 
     init(reading reader: inout ConfigurationReader) {
         encoder = EncoderConfiguration(reading: &reader)
-        let count = RelativePositionBuckets.count
+        let count = RelativePositionBuckets.mpnet.count
         bucketCount = reader.size("relative_attention_num_buckets", in: count...1 << 16, default: count)
         reader.checkPositions(encoder.positionCount, padding: Self.padding)
     }
 
-    func build(_ head: Head, labels: Int, in builder: inout EncoderBuilder) throws {
+    func build(_ head: EncoderHead, labels: Int, in builder: inout EncoderBuilder) throws {
         let inputs = try builder.inputs(hasTokenTypes: false)
         let embedded = try builder.embeddings(inputs, width: encoder.hiddenSize, positions: .afterPadding(Self.padding))
-        let bias = try builder.relativePositionBias(inputs.tokens, "encoder.relative_attention_bias", bucketCount: bucketCount)
+        let bias = try builder.relativePositionBias(
+            inputs.tokens, "encoder.relative_attention_bias", .mpnet, rows: bucketCount, heads: encoder.headCount)
         let mask = try builder.graph.apply(Binary(.add), bias, inputs.mask, name: "mask")
         let hidden = try builder.layers(embedded, mask: mask) { layer in
             let prefix = "encoder.layer.\(layer)"

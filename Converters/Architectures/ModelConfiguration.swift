@@ -29,15 +29,21 @@ extension ConfigurationReader {
     /// More labels than any classifier has.
     private static let maximumLabels = 1 << 20
 
-    /// The class names of `architectures` and the head that the first stands for, unless `override` says.
-    mutating func head(_ override: Head?, architectures: [String], modelType: String) -> Head {
-        if let override { return override }
-        guard let name = architectures.first else { return .encoder }
-        if let head = Head.named(byClass: name, modelType: modelType) { return head }
-        let known = "\u{2026}Model, \u{2026}ForSequenceClassification, \u{2026}ForTokenClassification, \u{2026}ForMaskedLM"
-        let heads = Head.allCases.map(\.rawValue).joined(separator: ", ")
-        report(.unsupported, "architectures names the class \(quoted(name)), known are \(known); choose one of the heads \(heads)")
-        return .encoder
+    /// The head that the first of the class names in `architectures` stands for, unless `override` says.
+    ///
+    /// - Parameter known: Those that the architecture has.
+    mutating func head(_ override: Head?, architectures: [String], modelType: String, known: [Head]) -> Head {
+        let heads = known.map(\.rawValue).joined(separator: ", ")
+        let fallback = known.first ?? .encoder
+        if let override {
+            if known.contains(override) { return override }
+            report(.unsupported, "model_type \(quoted(modelType)) has no head \(override.rawValue); there are \(heads)")
+            return fallback
+        }
+        guard let name = architectures.first else { return fallback }
+        if let head = Head.named(byClass: name, modelType: modelType), known.contains(head) { return head }
+        report(.unsupported, "architectures names the class \(quoted(name)), which is none of the heads of \(modelType); choose one of \(heads)")
+        return fallback
     }
 
     /// The labels by index: from `id2label`, else `LABEL_0` and so on for `num_labels` (2, where that is absent too).

@@ -1,37 +1,53 @@
+import Foundation
 import GraphIR
 import Operators
 import Tensors
 
 /// The distances between query and key that share one learned bias (Raffel et al., 2020, "Exploring the Limits of Transfer
-/// Learning", section 2.1), in the form that MPNet has: 32 buckets, half of them for keys behind the query.
-enum RelativePositionBuckets {
-    static let count = 32
+/// Learning", section 2.1).
+struct RelativePositionBuckets: Sendable, Hashable {
+    let count: Int
     /// All distances from here on share the last bucket.
-    static let maximumDistance = 128
+    let maximumDistance: Int
+    /// Half of the buckets are for keys behind the query; otherwise those share the bucket of distance 0.
+    let isBidirectional: Bool
 
-    /// The bucket of the distance `key - query`: exact up to 7, then two buckets for every doubling.
-    static func bucket(_ distance: Int) -> Int {
-        let half = count / 2
-        let exact = half / 2
-        let n = min(abs(distance), maximumDistance)
-        // exact + floor(log(n / exact) / log(maximumDistance / exact) * exact) = exact + floor(2 log2(n / exact)), without rounding.
-        let magnitude = n < exact ? n : min(half - 1, exact + ((n * n) / (exact * exact)).bitWidthOfValue - 1)
-        return (distance > 0 ? half : 0) + magnitude
+    /// MPNet's, whatever its configuration says.
+    static let mpnet = RelativePositionBuckets(count: 32, maximumDistance: 128, isBidirectional: true)
+
+    /// Buckets for one direction, and how many of them are for one distance each.
+    private var directed: Int { isBidirectional ? count / 2 : count }
+    private var exact: Int { directed / 2 }
+
+    /// What the formula needs.
+    var isValid: Bool { exact >= 1 && maximumDistance > exact }
+
+    /// The bucket of the distance `key - query`: exact for the first half, then logarithmically wider ones.
+    func bucket(_ distance: Int) -> Int {
+        let n = min(isBidirectional ? abs(distance) : max(-distance, 0), maximumDistance)
+        var bucket = n
+        if n >= exact {
+            // In f32, as the reference implementation has it: a distance on the edge of a bucket depends on the rounding.
+            let share = Float(log(Float(n) / Float(exact))) / Float(log(Double(maximumDistance) / Double(exact)))
+            bucket = min(exact + Int(share * Float(directed - exact)), directed - 1)
+        }
+        return isBidirectional && distance > 0 ? directed + bucket : bucket
     }
 }
 
-extension Int {
-    /// The number of binary digits of a positive number.
-    fileprivate var bitWidthOfValue: Int { Int.bitWidth - leadingZeroBitCount }
-}
-
-extension EncoderBuilder {
+extension ModelBuilder {
     /// f32 `[1, heads, sequence, sequence]`, added to attention scores: row i, column j has the learned bias of the distance j - i.
-    mutating func relativePositionBias(_ tokens: ValueID, _ name: String, bucketCount: Int) throws -> ValueID {
-        let limit = RelativePositionBuckets.maximumDistance
-        let buckets = (-limit...limit).map { Int64(RelativePositionBuckets.bucket($0)) }
-        let distances = graph.constant(try Tensor(integers: buckets, shape: [buckets.count]), name: "\(name).buckets")
-        let weight = try weight("\(name).weight", [bucketCount, configuration.headCount])
+    ///
+    /// - Parameters:
+    ///   - tokens: `[batch, sequence]`.
+    ///   - rows: Of the table of biases, `[rows, heads]`.
+    mutating func relativePositionBias(
+        _ tokens: ValueID, _ name: String, _ buckets: RelativePositionBuckets, rows: Int, heads: Int
+    ) throws -> ValueID {
+        let limit = buckets.maximumDistance
+        let numbers = (-limit...limit).map { Int64(buckets.bucket($0)) }
+        let distances = graph.constant(try Tensor(integers: numbers, shape: [numbers.count]), name: "\(name).buckets")
+        let weight = try weight("\(name).weight", [rows, heads])
         let byDistance = try graph.apply(Gather(axis: 0), weight, distances, name: name)
         let table = try graph.apply(Transpose(permutation: [1, 0]), byDistance, name: name)
 

@@ -1,7 +1,7 @@
 import GraphIR
 
 /// RoBERTa (Liu et al., 2019), and XLM-RoBERTa and CamemBERT, which differ from it in their training alone.
-struct RobertaArchitecture: Architecture {
+struct RobertaArchitecture: EncoderArchitecture {
     static let modelTypes = ["roberta", "xlm-roberta", "camembert"]
     static let prefix = "roberta."
 
@@ -18,7 +18,7 @@ struct RobertaArchitecture: Architecture {
         reader.checkPositions(encoder.positionCount, padding: padding)
     }
 
-    func build(_ head: Head, labels: Int, in builder: inout EncoderBuilder) throws {
+    func build(_ head: EncoderHead, labels: Int, in builder: inout EncoderBuilder) throws {
         let inputs = try builder.inputs(hasTokenTypes: true)
         let embedded = try builder.embeddings(inputs, width: encoder.hiddenSize, positions: .afterPadding(padding), typeCount: typeCount)
         let hidden = try builder.layers(embedded, mask: inputs.mask, LayerNames.bert)
@@ -36,7 +36,7 @@ extension ConfigurationReader {
 
 extension EncoderBuilder {
     /// The heads of RoBERTa and MPNet.
-    mutating func robertaHead(_ head: Head, _ hidden: ValueID, labels: Int) throws {
+    mutating func robertaHead(_ head: EncoderHead, _ hidden: ValueID, labels: Int) throws {
         switch head {
         case .encoder: try encoderOutputs(hidden, pooler: "pooler.dense")
         case .sequenceClassification:

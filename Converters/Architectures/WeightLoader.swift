@@ -7,16 +7,16 @@ import Tensors
 ///
 /// A tensor that cannot be used becomes a stand-in of the expected type, so that one run finds everything at once; a graph
 /// with `issues` is to be thrown away.
-public struct WeightLoader {
+public struct WeightLoader: Sendable {
     /// Which module of the checkpoint a tensor belongs to.
     public enum Part: Sendable {
-        /// The encoder: `bert.encoder...`.
+        /// The encoder or decoder: `bert.encoder...`.
         case base
         /// What stands on it: `classifier...`, `cls...`.
         case head
     }
 
-    private struct Entry {
+    private struct Entry: Sendable {
         /// The name in the file.
         let name: String
         var isUsed = false
@@ -28,7 +28,7 @@ public struct WeightLoader {
     private let path: String
     private var entries: [Entry]
     private var positions: [ExactName: Int] = [:]
-    /// What stands before the encoder's and before the head's names.
+    /// What stands before the model's and before the head's names.
     private let basePrefix: String
     private let headPrefixes: [String]
     private var missing: [String] = []
@@ -38,8 +38,10 @@ public struct WeightLoader {
     /// Things to know that do not stand in the way.
     public private(set) var warnings: [String] = []
 
-    /// - Parameter prefix: What the reference implementation puts before the encoder's names in a model with a head, `bert.`.
-    public init(_ files: any WeightSource, path: String, prefix: String) {
+    /// - Parameters:
+    ///   - prefix: What the reference implementation puts before the model's names in one with a head, `bert.`.
+    ///   - anchor: A tensor that every checkpoint of the architecture has.
+    init(_ files: any WeightSource, path: String, prefix: String, anchor: String) {
         self.files = files
         self.path = path
         entries = files.names.map { Entry(name: $0) }
@@ -49,7 +51,7 @@ public struct WeightLoader {
             guard let present = Self.presentName(name), positions[ExactName(present)] == nil else { continue }
             positions[ExactName(present)] = index
         }
-        basePrefix = Self.basePrefix(files.names, expected: prefix)
+        basePrefix = Self.basePrefix(files.names, anchor: anchor, expected: prefix)
         let outer = basePrefix.removingSuffix(prefix) ?? ""
         headPrefixes = outer.isEmpty ? [""] : [outer, ""]
     }
@@ -66,29 +68,52 @@ public struct WeightLoader {
         entries.filter { !$0.isUsed && !isKnownExtra($0.name) }.map { quoted($0.name) }
     }
 
+    /// Matrices are `[out, in]`, whatever the architecture's own checkpoints have.
+    var isOutputMajor: Bool { files.isOutputMajor }
+
     public func has(_ name: String, _ part: Part) -> Bool { index(name, part) != nil }
 
     /// The tensor of that name as an f32 value of the graph. 16-bit floats stay as they are in the file, with a cast behind them.
-    public mutating func value(_ name: String, _ shape: [Int], _ part: Part, in graph: inout GraphBuilder) throws -> ValueID {
+    mutating func value(_ name: String, _ shape: [Int], _ part: Part, in graph: inout GraphBuilder) throws -> ValueID {
+        try load(name, shape, to: shape, part, in: &graph) { $0 }
+    }
+
+    /// The matrix of a linear layer or a table of embeddings.
+    mutating func matrix(_ name: String, _ shape: [Int], _ part: Part, in graph: inout GraphBuilder) throws -> ValueID {
+        try value(name, shape, part, in: &graph)
+    }
+
+    /// As `value`, of a tensor of the model that goes through `change` first.
+    ///
+    /// - Parameter result: The shape behind the change.
+    mutating func changed(
+        _ name: String, _ shape: [Int], to result: [Int], in graph: inout GraphBuilder, _ change: (Tensor) throws -> Tensor
+    ) throws -> ValueID {
+        try load(name, shape, to: result, .base, in: &graph, change)
+    }
+
+    private mutating func load(
+        _ name: String, _ shape: [Int], to result: [Int], _ part: Part, in graph: inout GraphBuilder, _ change: (Tensor) throws -> Tensor
+    ) throws -> ValueID {
         if let known = standIns[ExactName(name)] { return known }
         guard let index = index(name, part) else {
             missing.append(quoted((part == .base ? basePrefix : headPrefixes[0]) + name))
-            return standIn(name, shape, in: &graph)
+            return standIn(name, result, in: &graph)
         }
         entries[index].isUsed = true
         let fileName = entries[index].name
         let tensor = try files.tensor(named: fileName)
         guard tensor.shape == shape else {
             report(.tensorShape, "tensor \(quoted(fileName)) has the shape \(tensor.shape), config.json asks for \(shape)")
-            return standIn(name, shape, in: &graph)
+            return standIn(name, result, in: &graph)
         }
         guard [.f32, .f16, .bf16].contains(tensor.dtype) else {
             report(.tensorType, "tensor \(quoted(fileName)) is \(tensor.dtype.rawValue), expected f32, f16 or bf16")
-            return standIn(name, shape, in: &graph)
+            return standIn(name, result, in: &graph)
         }
         if let known = entries[index].value { return known }
-        let constant = graph.constant(tensor, name: name)
-        let value = tensor.dtype == .f32 ? constant : try graph.apply(Cast(to: .f32), constant, name: name, output: "\(name).f32")
+        let constant = graph.constant(try change(tensor), name: name)
+        let value = graph.type(constant).dtype == .f32 ? constant : try graph.apply(Cast(to: .f32), constant, name: name, output: "\(name).f32")
         entries[index].value = value
         return value
     }
@@ -100,19 +125,23 @@ public struct WeightLoader {
     }
 
     /// The output matrix of a language model: the word embedding, unless the checkpoint has another one.
-    public mutating func tiedValue(
-        _ name: String, to source: String, isTied: Bool, _ shape: [Int], in graph: inout GraphBuilder
+    ///
+    /// - Parameter warns: An output matrix of its own is odd where the configuration says that it is the embedding.
+    mutating func tiedMatrix(
+        _ name: String, to source: String, isTied: Bool, warns: Bool = true, _ shape: [Int], in graph: inout GraphBuilder
     ) throws -> ValueID {
-        guard isTied, let sourceIndex = index(source, .base) else { return try value(name, shape, .head, in: &graph) }
-        guard let ownIndex = index(name, .head) else { return try value(source, shape, .base, in: &graph) }
+        guard isTied, let sourceIndex = index(source, .base) else { return try matrix(name, shape, .head, in: &graph) }
+        guard let ownIndex = index(name, .head) else { return try matrix(source, shape, .base, in: &graph) }
         let own = try files.tensor(named: entries[ownIndex].name)
         guard Tensor.identical(own, try files.tensor(named: entries[sourceIndex].name)) else {
-            let (decoder, embedding) = (quoted(entries[ownIndex].name), quoted(entries[sourceIndex].name))
-            warnings.append("\(path): tie_word_embeddings is true, but \(decoder) differs from \(embedding) and is used itself")
-            return try value(name, shape, .head, in: &graph)
+            if warns {
+                let (decoder, embedding) = (quoted(entries[ownIndex].name), quoted(entries[sourceIndex].name))
+                warnings.append("\(path): tie_word_embeddings is true, but \(decoder) differs from \(embedding) and is used itself")
+            }
+            return try matrix(name, shape, .head, in: &graph)
         }
         entries[ownIndex].isUsed = true
-        return try value(source, shape, .base, in: &graph)
+        return try matrix(source, shape, .base, in: &graph)
     }
 
     /// Counts a tensor as used that says the same as another.
@@ -132,10 +161,15 @@ public struct WeightLoader {
     /// Buffers that follow from the configuration, a pooler that this head does not use, and the sentence-pair heads of pretraining.
     private func isKnownExtra(_ name: String) -> Bool {
         let bare = (name.removingPrefix(basePrefix) ?? name).removingPrefix(headPrefixes[0]) ?? name
-        let buffers = ["position_ids", "token_type_ids"]
-        if buffers.contains(where: { bare.removingSuffix("embeddings.\($0)") != nil }) { return true }
+        if Self.bufferSuffixes.contains(where: { bare.removingSuffix($0) != nil }) { return true }
         return ["pooler.", "cls.seq_relationship.", "sop_classifier."].contains { bare.removingPrefix($0) != nil }
     }
+
+    /// Numbers of positions, causal masks and rotary frequencies, which older checkpoints store.
+    private static let bufferSuffixes = [
+        "embeddings.position_ids", "embeddings.token_type_ids", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias",
+        "rotary_emb.inv_freq",
+    ]
 
     /// The present form of a parameter name of the first TensorFlow checkpoints; nil for a name that is none.
     private static func presentName(_ name: String) -> String? {
@@ -144,9 +178,9 @@ public struct WeightLoader {
         return nil
     }
 
-    /// What precedes the encoder's own names: found by the one tensor that every encoder has.
-    private static func basePrefix(_ names: [String], expected: String) -> String {
-        let found = names.compactMap { $0.removingSuffix("embeddings.word_embeddings.weight") }
+    /// What precedes the model's own names.
+    private static func basePrefix(_ names: [String], anchor: String, expected: String) -> String {
+        let found = names.compactMap { $0.removingSuffix(anchor) }
             .filter { $0.utf8.isEmpty || $0.utf8.last == UInt8(ascii: ".") }
         return [expected, ""].first(where: found.contains) ?? found.min { $0.utf8.count < $1.utf8.count } ?? expected
     }

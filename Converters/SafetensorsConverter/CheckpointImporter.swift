@@ -4,29 +4,32 @@ import GraphIR
 import JSON
 import Tensors
 
-/// Converts Hugging Face encoder checkpoints: config.json with `model.safetensors` or its shards.
+/// Converts Hugging Face checkpoints: config.json with `model.safetensors` or its shards.
 public struct CheckpointImporter {
     private let configurationFile: URL
     private let weightsURL: URL
     private let head: Head?
+    private let length: Int?
 
-    private init(_ url: URL, head: Head?) {
+    private init(_ url: URL, head: Head?, length: Int?) {
         var isFolder: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
         let folder = exists && isFolder.boolValue ? url : url.deletingLastPathComponent()
         configurationFile = folder.appendingPathComponent("config.json")
         weightsURL = url
         self.head = head
+        self.length = length
     }
 
     /// Reads a checkpoint and builds its graph.
     ///
     /// - Parameters:
     ///   - url: A folder, a `.safetensors` file or a `.safetensors.index.json`; config.json lies beside the weights.
-    ///   - head: What to build on the encoder; nil: what `architectures` in config.json names.
+    ///   - head: What to build on the model; nil: what `architectures` in config.json names.
+    ///   - length: The context that is wanted, in tokens, where the model's arithmetic depends on it; nil: the one that it was trained for.
     /// - Throws: `CheckpointError` with everything that does not fit, `FileError` and `SafetensorsError` for files that cannot be read.
-    public static func convert(folderOrFile url: URL, head: Head? = nil) throws -> CheckpointConversion {
-        let importer = CheckpointImporter(url, head: head)
+    public static func convert(folderOrFile url: URL, head: Head? = nil, length: Int? = nil) throws -> CheckpointConversion {
+        let importer = CheckpointImporter(url, head: head, length: length)
         let (conversion, issues) = try importer.build()
         guard issues.isEmpty, let conversion else { throw CheckpointError(issues: issues) }
         return conversion
@@ -35,8 +38,8 @@ public struct CheckpointImporter {
     /// Everything that stands in the way of `convert`; empty where nothing does.
     ///
     /// - Throws: `FileError` and `SafetensorsError` for files that cannot be read.
-    public static func check(folderOrFile url: URL, head: Head? = nil) throws -> [CheckpointIssue] {
-        try CheckpointImporter(url, head: head).build().issues
+    public static func check(folderOrFile url: URL, head: Head? = nil, length: Int? = nil) throws -> [CheckpointIssue] {
+        try CheckpointImporter(url, head: head, length: length).build().issues
     }
 
     private func build() throws -> (conversion: CheckpointConversion?, issues: [CheckpointIssue]) {
@@ -48,6 +51,7 @@ public struct CheckpointImporter {
         var reader: ConfigurationReader
         do {
             reader = try ConfigurationReader(try Self.json(configurationFile), path: path)
+            reader.requestedLength = length
             architecture = try KnownArchitecture(reading: &reader, head: head)
         } catch let issue as CheckpointIssue {
             return (nil, [issue])
@@ -60,7 +64,7 @@ public struct CheckpointImporter {
         guard issues.isEmpty else { return (nil, issues) }
         var warnings = built.weights.warnings
         if head == nil, architecture.configuration.architectures.isEmpty {
-            warnings.append("\(path): architectures is missing, so the encoder is taken without a head")
+            warnings.append("\(path): architectures is missing, so the head \(architecture.configuration.head.rawValue) is taken")
         }
         let unused = built.weights.unusedTensors
         if !unused.isEmpty {
@@ -68,7 +72,7 @@ public struct CheckpointImporter {
         }
         let sources = [configurationFile] + files.files.map { URL(fileURLWithPath: $0.path) }
         let conversion = CheckpointConversion(
-            graph: built.graph.graph, configuration: architecture.configuration, warnings: warnings, sourceFiles: sources)
+            graph: built.graph, configuration: architecture.configuration, warnings: warnings, sourceFiles: sources)
         return (conversion, [])
     }
 

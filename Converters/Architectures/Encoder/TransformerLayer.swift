@@ -37,23 +37,12 @@ extension EncoderBuilder {
     }
 
     private mutating func selfAttention(_ x: ValueID, mask: ValueID, _ names: LayerNames) throws -> ValueID {
-        let query = try heads(try linear(x, names.query, to: configuration.hiddenSize), names.query)
-        let key = try heads(try linear(x, names.key, to: configuration.hiddenSize), names.key)
-        let value = try heads(try linear(x, names.value, to: configuration.hiddenSize), names.value)
-        let op = ScaledDotProductAttention(scale: 1 / Float(configuration.headSize).squareRoot())
-        let context = try graph.apply(op, query, key, value, mask, name: names.attentionOutput)
-        let merged = try graph.apply(Transpose(permutation: [0, 2, 1, 3]), context, name: names.attentionOutput)
-        let joined = try reshape(merged, Array(graph.type(merged).dims[..<2]) + [.fixed(configuration.hiddenSize)], names.attentionOutput)
-        return try linear(joined, names.attentionOutput, to: configuration.hiddenSize)
-    }
-
-    /// `[batch, sequence, hidden]` as `[batch, heads, sequence, width]`.
-    private mutating func heads(_ x: ValueID, _ name: String) throws -> ValueID {
-        let dims = Array(graph.type(x).dims[..<2]) + [.fixed(configuration.headCount), .fixed(configuration.headSize)]
-        return try graph.apply(Transpose(permutation: [0, 2, 1, 3]), try reshape(x, dims, name), name: name)
-    }
-
-    private mutating func reshape(_ x: ValueID, _ dims: [Dim], _ name: String) throws -> ValueID {
-        try graph.apply(Reshape(), x, try graph.apply(Dims(dims), name: name), name: name)
+        let query = try linear(x, names.query, to: configuration.hiddenSize)
+        let key = try linear(x, names.key, to: configuration.hiddenSize)
+        let value = try linear(x, names.value, to: configuration.hiddenSize)
+        let form = WholeAttention(
+            heads: configuration.headCount, width: configuration.headSize, scale: 1 / Float(configuration.headSize).squareRoot())
+        let context = try attention(query, key, value, mask: mask, form, names.attentionOutput)
+        return try linear(context, names.attentionOutput, to: configuration.hiddenSize)
     }
 }

@@ -3,6 +3,11 @@ import Operators
 
 /// The parts of the heads that stand on an encoder. Dropout, which does nothing outside training, is left out.
 extension EncoderBuilder {
+    /// The state of the first token, `[batch, width]`, of `[batch, sequence, width]`.
+    private mutating func firstToken(_ hidden: ValueID) throws -> ValueID {
+        try graph.apply(Gather(axis: 1), hidden, try graph.scalar(0, .i64), name: "first_token")
+    }
+
     /// `tanh(W h_0 + b)` of the first token, `[batch, hidden]`.
     mutating func pooler(_ hidden: ValueID, _ name: String) throws -> ValueID {
         try linear(try firstToken(hidden), name, to: configuration.hiddenSize, .tanh)
@@ -33,7 +38,7 @@ extension EncoderBuilder {
         _ hidden: ValueID, dense: String, _ activation: Activation, norm normName: String, decoder: String, bias: String, width: Int
     ) throws {
         let state = try norm(try linear(hidden, dense, to: width, activation, .head), normName, .head)
-        let matrix = try weights.tiedValue(
+        let matrix = try weights.tiedMatrix(
             "\(decoder).weight", to: "embeddings.word_embeddings.weight", isTied: configuration.isDecoderTied,
             [configuration.vocabularySize, width], in: &graph)
         let ownBias = "\(decoder).bias"

@@ -25,19 +25,12 @@ enum PositionRule {
 extension EncoderBuilder {
     /// Declares the inputs `input_ids`, `attention_mask` (all ones where left out) and, for an architecture that has them,
     /// `token_type_ids` (all zeros).
-    ///
-    /// A key whose attention_mask is 0 gets the lowest finite score added, as in the reference implementation: it then has no weight, and a
-    /// row that excludes every key attends to all of them alike instead of giving NaN.
     mutating func inputs(hasTokenTypes: Bool) throws -> EncoderInputs {
         let type = TensorType(.i64, [.symbol("batch"), .symbol("sequence")])
         let tokens = graph.input("input_ids", type)
         let attention = graph.input("attention_mask", type, default: .ones)
         let tokenTypes = hasTokenTypes ? graph.input("token_type_ids", type, default: .zeros) : nil
-        let isKey = try graph.apply(Compare(.not_equal), attention, try graph.scalar(0, .i64), name: "mask")
-        let broadcast = try graph.apply(ExpandDims(axes: [1, 2]), isKey, name: "mask")
-        let lowest = try graph.scalar(-Double(Float.greatestFiniteMagnitude), .f32)
-        let mask = try graph.apply(Select(), broadcast, try graph.scalar(0, .f32), lowest, name: "mask", output: "mask")
-        return EncoderInputs(tokens: tokens, mask: mask, tokenTypes: tokenTypes)
+        return EncoderInputs(tokens: tokens, mask: try paddingMask(attention), tokenTypes: tokenTypes)
     }
 
     /// The normalised sum of word, position and token type embeddings, `[batch, sequence, width]`.
@@ -56,10 +49,6 @@ extension EncoderBuilder {
         return try norm(sum, "embeddings.LayerNorm", residual: residual)
     }
 
-    private mutating func embedding(_ ids: ValueID, _ name: String, _ shape: [Int]) throws -> ValueID {
-        try graph.apply(Gather(axis: 0), try weight("\(name).weight", shape), ids, name: name)
-    }
-
     /// `[sequence]` for positions from zero, `[batch, sequence]` for those that depend on the tokens.
     private mutating func positionIDs(_ tokens: ValueID, _ rule: PositionRule) throws -> ValueID {
         let name = "position_ids"
@@ -73,11 +62,5 @@ extension EncoderBuilder {
             let masked = try graph.apply(Binary(.mul), counts, ones, name: name)
             return try graph.apply(Binary(.add), masked, padding, name: name, output: name)
         }
-    }
-
-    /// 0, 1, ..., sequence - 1 for tokens `[batch, sequence]`.
-    mutating func range(over tokens: ValueID, name: String) throws -> ValueID {
-        let limit = try graph.apply(Dims(scalar: graph.type(tokens).dims[1]), name: name)
-        return try graph.apply(Arange(), try graph.scalar(0, .i64), limit, try graph.scalar(1, .i64), name: name, output: name)
     }
 }

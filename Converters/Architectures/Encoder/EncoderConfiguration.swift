@@ -1,20 +1,20 @@
 import Operators
 
 /// The sizes that every encoder has, under one set of names.
-public struct EncoderConfiguration: Sendable, Hashable {
-    public let vocabularySize: Int
+struct EncoderConfiguration: ModelSizes, Hashable {
+    let vocabularySize: Int
     /// Rows of the position table.
-    public let positionCount: Int
-    public let hiddenSize: Int
-    public let layerCount: Int
-    public let headCount: Int
-    public let intermediateSize: Int
-    public let activation: Activation
-    public let normEpsilon: Float
+    let positionCount: Int
+    let hiddenSize: Int
+    let layerCount: Int
+    let headCount: Int
+    let intermediateSize: Int
+    let activation: Activation
+    let normEpsilon: Float
     /// The output matrix of a masked language model is the word embedding.
-    public let isDecoderTied: Bool
+    let isDecoderTied: Bool
 
-    public var headSize: Int { hiddenSize / headCount }
+    var headSize: Int { hiddenSize / headCount }
 
     /// How config.json calls them.
     struct Keys {
@@ -46,24 +46,6 @@ public struct EncoderConfiguration: Sendable, Hashable {
 }
 
 extension ConfigurationReader {
-    /// The activation function of that key; nil where it is absent or unknown.
-    fileprivate mutating func activation(_ key: String) -> Activation? {
-        guard let name = string(key) else { return nil }
-        switch name {
-        case "gelu", "gelu_python": return .gelu
-        case "gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast", "gelu_accurate": return .gelu_tanh
-        case "relu": return .relu
-        case "silu", "swish": return .silu
-        case "tanh": return .tanh
-        case "sigmoid": return .sigmoid
-        case "linear": return Activation.none
-        default:
-            let known = "gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, silu, swish, tanh, sigmoid, linear"
-            report(.unsupported, "\(key) is \(quoted(name)), known are \(known)")
-            return nil
-        }
-    }
-
     /// Options of the reference implementation that change the computation and that no part here builds.
     fileprivate mutating func refuseVariants() {
         if flag("is_decoder", default: false) { report(.unsupported, "is_decoder is true: a causal decoder, not an encoder") }
@@ -74,8 +56,6 @@ extension ConfigurationReader {
             report(.unsupported, "position_embedding_type is \(quoted(kind)), known is absolute")
         }
         if !isEmpty("pruned_heads") { report(.unsupported, "pruned_heads names attention heads that were removed, which is not supported") }
-        if has("quantization_config") {
-            report(.unsupported, "quantization_config: quantised checkpoints are not supported; convert the original weights")
-        }
+        refuseQuantization()
     }
 }
