@@ -36,7 +36,7 @@ models: build models-fetch
 	@Models/convert.sh $(RELEASE)/mlconv
 
 # The archives are unpacked again only when they change.
-fixtures: $(FIXTURES)/.corpus $(FIXTURES)/.tokenizers $(FIXTURES)/.onnx-nodes
+fixtures: $(FIXTURES)/.corpus $(FIXTURES)/.tokenizers $(FIXTURES)/.onnx-nodes $(FIXTURES)/.decoders
 
 $(FIXTURES)/.%: Tests/Fixtures/%.tar.xz
 	@mkdir -p $(FIXTURES) && rm -rf $(FIXTURES)/$*

@@ -78,9 +78,9 @@ public struct WeightLoader: Sendable {
         try load(name, shape, to: shape, part, in: &graph) { $0 }
     }
 
-    /// The matrix of a linear layer or a table of embeddings.
+    /// The matrix of a linear layer or a table of embeddings: as `value`, but blocks stay blocks, which both operators take.
     mutating func matrix(_ name: String, _ shape: [Int], _ part: Part, in graph: inout GraphBuilder) throws -> ValueID {
-        try value(name, shape, part, in: &graph)
+        try load(name, shape, to: shape, part, takesBlocks: true, in: &graph) { $0 }
     }
 
     /// As `value`, of a tensor of the model that goes through `change` first.
@@ -93,7 +93,8 @@ public struct WeightLoader: Sendable {
     }
 
     private mutating func load(
-        _ name: String, _ shape: [Int], to result: [Int], _ part: Part, in graph: inout GraphBuilder, _ change: (Tensor) throws -> Tensor
+        _ name: String, _ shape: [Int], to result: [Int], _ part: Part, takesBlocks: Bool = false, in graph: inout GraphBuilder,
+        _ change: (Tensor) throws -> Tensor
     ) throws -> ValueID {
         if let known = standIns[ExactName(name)] { return known }
         guard let index = index(name, part) else {
@@ -107,13 +108,14 @@ public struct WeightLoader: Sendable {
             report(.tensorShape, "tensor \(quoted(fileName)) has the shape \(tensor.shape), config.json asks for \(shape)")
             return standIn(name, result, in: &graph)
         }
-        guard [.f32, .f16, .bf16].contains(tensor.dtype) else {
+        guard [.f32, .f16, .bf16].contains(tensor.dtype) || (takesBlocks && tensor.dtype.isBlock) else {
             report(.tensorType, "tensor \(quoted(fileName)) is \(tensor.dtype.rawValue), expected f32, f16 or bf16")
             return standIn(name, result, in: &graph)
         }
         if let known = entries[index].value { return known }
         let constant = graph.constant(try change(tensor), name: name)
-        let value = graph.type(constant).dtype == .f32 ? constant : try graph.apply(Cast(to: .f32), constant, name: name, output: "\(name).f32")
+        let isReady = tensor.dtype.isBlock || graph.type(constant).dtype == .f32
+        let value = isReady ? constant : try graph.apply(Cast(to: .f32), constant, name: name, output: "\(name).f32")
         entries[index].value = value
         return value
     }
