@@ -78,7 +78,8 @@ let package = Package(
         .target(
             name: "ModelConversion",
             dependencies: [
-                "ONNXConverter", "SafetensorsConverter", "Architectures", "Optimizer", "GraphFile", "Tokenizers", "JSON",
+                "ONNXConverter", "SafetensorsConverter", "Architectures", "Optimizer", "GraphFile", "Tokenizers", "ChatTemplates",
+                "JSON",
             ], path: "Converters/ModelConversion"),
 
         // Sources: run a graph, use it

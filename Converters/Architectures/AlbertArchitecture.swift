@@ -7,7 +7,7 @@ struct AlbertArchitecture: EncoderArchitecture {
     let typeCount: Int
     let embeddingSize: Int
     let groupCount: Int
-    var maximumPositions: Int { encoder.positionCount }
+    var maximumPositions: Int? { encoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         encoder = EncoderConfiguration(reading: &reader, defaultActivation: .gelu_tanh)

@@ -17,8 +17,8 @@ protocol Architecture: Sendable {
     init(reading reader: inout ConfigurationReader)
 
     var configuration: Configuration { get }
-    /// The longest sequence.
-    var maximumPositions: Int { get }
+    /// The longest sequence; nil: any.
+    var maximumPositions: Int? { get }
 
     /// Writes inputs, nodes and outputs.
     func build(_ head: OwnHead, labels: Int, in builder: inout ModelBuilder<Configuration>) throws

@@ -5,7 +5,7 @@ struct BertArchitecture: EncoderArchitecture {
 
     let encoder: EncoderConfiguration
     let typeCount: Int
-    var maximumPositions: Int { encoder.positionCount }
+    var maximumPositions: Int? { encoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         encoder = EncoderConfiguration(reading: &reader)

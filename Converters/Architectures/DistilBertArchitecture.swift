@@ -4,7 +4,7 @@ struct DistilBertArchitecture: EncoderArchitecture {
     static let prefix = "distilbert."
 
     let encoder: EncoderConfiguration
-    var maximumPositions: Int { encoder.positionCount }
+    var maximumPositions: Int? { encoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         let keys = EncoderConfiguration.Keys(

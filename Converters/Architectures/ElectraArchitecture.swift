@@ -6,7 +6,7 @@ struct ElectraArchitecture: EncoderArchitecture {
     let encoder: EncoderConfiguration
     let typeCount: Int
     let embeddingSize: Int
-    var maximumPositions: Int { encoder.positionCount }
+    var maximumPositions: Int? { encoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         encoder = EncoderConfiguration(reading: &reader)

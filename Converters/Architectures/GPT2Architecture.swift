@@ -10,7 +10,7 @@ struct GPT2Architecture: DecoderArchitecture {
     let decoder: DecoderConfiguration
     /// What scores are multiplied by, for each layer.
     let scales: [Float]
-    var maximumPositions: Int { decoder.positionCount }
+    var maximumPositions: Int? { decoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         var keys = DecoderConfiguration.Keys()

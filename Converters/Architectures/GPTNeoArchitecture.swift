@@ -9,7 +9,7 @@ struct GPTNeoArchitecture: DecoderArchitecture {
 
     let decoder: DecoderConfiguration
     let windows: [Int]
-    var maximumPositions: Int { decoder.positionCount }
+    var maximumPositions: Int? { decoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         var keys = DecoderConfiguration.Keys()

@@ -14,7 +14,7 @@ struct GPTNeoXArchitecture: DecoderArchitecture {
     let isParallel: Bool
     /// Query, key and value of a head stand together in the packed matrix; otherwise all queries come first.
     let isPackedByHead: Bool
-    var maximumPositions: Int { min(decoder.positionCount, attention.rotary?.limit ?? decoder.positionCount) }
+    var maximumPositions: Int? { min(decoder.positionCount, attention.rotary?.limit ?? decoder.positionCount) }
 
     init(reading reader: inout ConfigurationReader) {
         var keys = DecoderConfiguration.Keys()

@@ -15,7 +15,7 @@ public enum Head: String, Sendable, Hashable, Codable, CaseIterable {
 
     /// How the class names of `architectures` in config.json end. A pretraining class carries the masked language model and a
     /// sentence-pair head that nothing uses later; of ELECTRA it is a discriminator instead, which is none of these heads.
-    static func named(byClass name: String, modelType: String) -> Head? {
+    public static func named(byClass name: String, modelType: String) -> Head? {
         func ends(_ suffix: String) -> Bool { name.utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) }
         if ends("ForSequenceClassification") { return .sequenceClassification }
         if ends("ForTokenClassification") { return .tokenClassification }

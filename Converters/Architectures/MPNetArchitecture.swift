@@ -11,7 +11,7 @@ struct MPNetArchitecture: EncoderArchitecture {
     let encoder: EncoderConfiguration
     /// Rows of the bias table; the first 32 are used.
     let bucketCount: Int
-    var maximumPositions: Int { encoder.positionCount - Self.padding - 1 }
+    var maximumPositions: Int? { encoder.positionCount - Self.padding - 1 }
 
     init(reading reader: inout ConfigurationReader) {
         encoder = EncoderConfiguration(reading: &reader)

@@ -18,8 +18,9 @@ public struct ModelConfiguration: Sendable, Hashable {
     public let problemType: ProblemType?
     public let hiddenSize: Int
     public let vocabularySize: Int
-    /// The longest sequence, special tokens included: RoBERTa and its kin keep the first rows of their table for padding.
-    public let maximumPositions: Int
+    /// The longest sequence, special tokens included: RoBERTa and its kin keep the first rows of their table for padding. nil: any
+    /// length.
+    public let maximumPositions: Int?
 
     /// Labels do not exclude each other: a sigmoid for each instead of a softmax over all.
     public var isMultiLabel: Bool { problemType == .multiLabel }

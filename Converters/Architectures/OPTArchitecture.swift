@@ -16,7 +16,7 @@ struct OPTArchitecture: DecoderArchitecture {
     let hasFinalNorm: Bool
     let hasBias: Bool
     let hasNormParameters: Bool
-    var maximumPositions: Int { decoder.positionCount }
+    var maximumPositions: Int? { decoder.positionCount }
 
     init(reading reader: inout ConfigurationReader) {
         var keys = DecoderConfiguration.Keys()

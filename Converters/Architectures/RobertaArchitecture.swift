@@ -9,7 +9,7 @@ struct RobertaArchitecture: EncoderArchitecture {
     let typeCount: Int
     /// The token id of padding, and the row of the position table before the first position.
     let padding: Int
-    var maximumPositions: Int { encoder.positionCount - padding - 1 }
+    var maximumPositions: Int? { encoder.positionCount - padding - 1 }
 
     init(reading reader: inout ConfigurationReader) {
         encoder = EncoderConfiguration(reading: &reader)

@@ -9,13 +9,10 @@ struct T5Architecture: Architecture {
     static let anchor = "shared.weight"
 
     let configuration: T5Configuration
-    /// Distances between tokens are learned, not positions; this is what checkpoints were trained on.
-    let maximumPositions: Int
+    /// Distances between tokens are learned, not positions.
+    var maximumPositions: Int? { nil }
 
-    init(reading reader: inout ConfigurationReader) {
-        configuration = T5Configuration(reading: &reader)
-        maximumPositions = reader.size("n_positions", in: 1...1 << 28, default: 512)
-    }
+    init(reading reader: inout ConfigurationReader) { configuration = T5Configuration(reading: &reader) }
 
     func build(_ head: EncoderDecoderHead, labels: Int, in builder: inout ModelBuilder<T5Configuration>) throws {
         let type = TensorType(.i64, [.symbol("batch"), .symbol("sequence")])

@@ -44,6 +44,7 @@ public struct ModelConverter: Sendable {
     /// - Throws: the importer's errors, which list all that stands in the way, and `ConversionError` for options that do not fit.
     public func convert() throws -> ConvertedModel {
         var imported = try importModel()
+        if let task = options.task { imported.description.task = task }
         try describeText(&imported)
         try apply(&imported)
 
@@ -64,7 +65,8 @@ public struct ModelConverter: Sendable {
         var issues: [String] = []
         switch source.format {
         case .onnx: issues += try ONNXImporter.check(contentsOf: source.url).map { "\($0)" }
-        case .safetensors: issues += try CheckpointImporter.check(folderOrFile: source.url, head: head).map { "\($0)" }
+        case .safetensors:
+            issues += try CheckpointImporter.check(folderOrFile: source.url, head: head, length: options.maximumLength).map { "\($0)" }
         }
         if options.tokenizer == nil, tokenizerLocation == nil {
             issues.append("\(source.url.path): no tokenizer.json or vocab.txt beside the model; the graph would take tensors only (--tokenizer PATH)")
@@ -92,14 +94,16 @@ public struct ModelConverter: Sendable {
         case .tokenClassification?: return .tokenClassification
         case .maskedLanguageModel?: return .maskedLanguageModel
         case .embedding?: return .encoder
-        default: return nil
+        case .generation?: return .causalLanguageModel
+        case .sequenceToSequence?: return .sequenceToSequence
+        case Optional.none, .none?: return nil
         }
     }
 
     private func importModel() throws -> Imported {
         switch source.format {
         case .safetensors:
-            let conversion = try CheckpointImporter.convert(folderOrFile: source.url, head: head)
+            let conversion = try CheckpointImporter.convert(folderOrFile: source.url, head: head, length: options.maximumLength)
             let configuration = conversion.configuration
             var description = ModelDescription(task: .none)
             description.architecture = configuration.modelType
@@ -121,6 +125,12 @@ public struct ModelConverter: Sendable {
             case .maskedLanguageModel:
                 description.task = .maskedLanguageModel
                 description.output = "logits"
+            case .causalLanguageModel:
+                description.task = .generation
+                description.output = "logits"
+            case .sequenceToSequence:
+                description.task = .sequenceToSequence
+                description.output = "logits"
             }
             return Imported(
                 graph: conversion.graph, description: description, warnings: conversion.warnings, files: conversion.sourceFiles,
@@ -140,10 +150,13 @@ public struct ModelConverter: Sendable {
     /// What config.json beside an ONNX file says of labels and length; the graph itself says the rest.
     private func readONNXConfiguration(_ imported: inout Imported) throws {
         let outputs = Dictionary(imported.graph.outputs.map { ($0.name, imported.graph.type($0.value)) }, uniquingKeysWith: { a, _ in a })
+        var head: Head?
         if let url = source.sideFile("config.json") {
             let config = try JSONFile.read(url)
             imported.files.append(url)
-            imported.maximumPositions = config["max_position_embeddings"]?.intValue
+            imported.maximumPositions = (config["max_position_embeddings"] ?? config["n_positions"])?.intValue
+            let modelType = config["model_type"]?.stringValue ?? ""
+            head = config["architectures"]?.arrayValue?.first?.stringValue.flatMap { Head.named(byClass: $0, modelType: modelType) }
             if config["id2label"] != nil { imported.description.labels = try LabelFile.labels(from: url.path) }
             imported.description.isMultiLabel = config["problem_type"]?.stringValue == "multi_label_classification"
             imported.description.isRegression = config["problem_type"]?.stringValue == "regression"
@@ -154,6 +167,10 @@ public struct ModelConverter: Sendable {
                 imported.description.task = .classification
             } else if let width = logits.dims.last?.fixedValue, width == imported.description.labels.count {
                 imported.description.task = .tokenClassification
+            } else if head == .causalLanguageModel {
+                imported.description.task = .generation
+            } else if head == .sequenceToSequence {
+                imported.description.task = .sequenceToSequence
             } else {
                 imported.description.task = .maskedLanguageModel
             }
@@ -168,7 +185,8 @@ public struct ModelConverter: Sendable {
         if imported.description.task != .classification, imported.description.task != .tokenClassification { imported.description.labels = [] }
     }
 
-    /// Pooling, prompts and lengths of sentence-transformers; which inputs take text.
+    /// Pooling, prompts and lengths of sentence-transformers; special tokens, sampling and chat template of language models; which inputs take
+    /// text.
     private func describeText(_ imported: inout Imported) throws {
         if imported.description.task == .embedding, let settings = try SentenceTransformerSettings(source) {
             imported.files += settings.files
@@ -176,6 +194,13 @@ public struct ModelConverter: Sendable {
             imported.description.normalizesEmbeddings = settings.normalizes
             imported.description.maximumLength = settings.maximumLength
             imported.description.prompts = settings.prompts
+        }
+        if imported.description.task == .generation || imported.description.task == .sequenceToSequence {
+            let beside = try GenerationFiles(source)
+            imported.files += beside.files
+            imported.warnings += beside.warnings
+            imported.description.generation = beside.settings
+            imported.description.chatTemplate = beside.chatTemplate
         }
         imported.description.inputs = textInputs(imported.graph)
     }
@@ -200,7 +225,6 @@ public struct ModelConverter: Sendable {
 
     private func apply(_ imported: inout Imported) throws {
         let graph = imported.graph
-        if let task = options.task { imported.description.task = task }
         if let output = options.output {
             guard graph.outputs.contains(where: { $0.name == output }) else {
                 throw ConversionError("there is no output '\(output)'; the outputs are \(graph.outputs.map(\.name).joined(separator: ", "))")
@@ -229,12 +253,13 @@ public struct ModelConverter: Sendable {
         } else {
             imported.description.maximumLength = [imported.description.maximumLength, imported.maximumPositions].compactMap { $0 }.min()
         }
+        imported.description.generation?.contextLength = imported.description.maximumLength
     }
 
     /// The task has an output of the right shape; guesses what nobody said.
     private func checkOutput(_ imported: inout Imported) throws {
         let task = imported.description.task
-        if task == .none || task == .generation { return }
+        if task == .none { return }
         let outputs = imported.graph.outputs
         let names = outputs.map(\.name).joined(separator: ", ")
         if imported.description.output == nil, outputs.count == 1 { imported.description.output = outputs[0].name }
@@ -290,7 +315,8 @@ public struct ModelConverter: Sendable {
             let file = url.hasDirectoryPath || url.pathExtension.isEmpty ? url.appendingPathComponent(name) : url
             if FileManager.default.fileExists(atPath: file.path), !imported.files.contains(file) { imported.files.append(file) }
         }
-        if options.maximumLength == nil, let limit = tokenizer.settings.modelMaxLength {
+        // A decoder's positions do not end where its tokenizer was told to cut texts.
+        if options.maximumLength == nil, imported.description.task != .generation, let limit = tokenizer.settings.modelMaxLength {
             imported.description.maximumLength = min(imported.description.maximumLength ?? limit, limit)
         }
         if let ids = imported.description.inputs?.ids, let vocabulary = vocabularySize(imported.graph, ids: ids),

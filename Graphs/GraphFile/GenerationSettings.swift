@@ -1,6 +1,6 @@
 import JSON
 
-/// How a causal language model generates: its special tokens, its context, and the sampling that its makers recommend
+/// How a language model generates: its special tokens, its context, and the sampling that its makers recommend
 /// (`generation_config.json` of a checkpoint, the metadata of a GGUF file).
 public struct GenerationSettings: Sendable, Hashable {
     /// Any of these ends a text.
@@ -8,6 +8,8 @@ public struct GenerationSettings: Sendable, Hashable {
     /// Stands before a text.
     public var beginToken: Int?
     public var paddingToken: Int?
+    /// What the decoder of a model that reads and writes begins with.
+    public var decoderStartToken: Int?
     /// Positions, prompt included, that the model was trained on.
     public var contextLength: Int?
     /// Draws from the distribution; otherwise the most likely token is taken.
@@ -33,6 +35,7 @@ extension GenerationSettings {
         add("end_tokens", endTokens.isEmpty ? nil : .array(endTokens.map { .integer($0) }))
         add("begin_token", beginToken.map { .integer($0) })
         add("padding_token", paddingToken.map { .integer($0) })
+        add("decoder_start_token", decoderStartToken.map { .integer($0) })
         add("context_length", contextLength.map { .integer($0) })
         add("sampled", isSampled ? true : nil)
         add("temperature", temperature.map { .float($0) })
@@ -64,6 +67,7 @@ extension GenerationSettings {
         } ?? []
         beginToken = try token("begin_token")
         paddingToken = try token("padding_token")
+        decoderStartToken = try token("decoder_start_token")
         contextLength = try count("context_length")
         isSampled = try member("sampled", "a boolean", \.boolValue) ?? false
         temperature = try number("temperature")

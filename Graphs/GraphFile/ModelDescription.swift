@@ -8,7 +8,10 @@ public struct ModelDescription: Sendable, Hashable {
         case tokenClassification = "token-classification"
         case embedding
         case maskedLanguageModel = "masked-language-model"
-        case generation
+        /// Texts are continued.
+        case generation = "text-generation"
+        /// A text is answered with another one.
+        case sequenceToSequence = "text2text-generation"
         /// Tensors in, tensors out.
         case none
     }
@@ -74,7 +77,7 @@ public struct ModelDescription: Sendable, Hashable {
     public var inputs: TextInputs?
     public var prompts: [Prompt] = []
     public var chatTemplate: String?
-    /// Of causal language models.
+    /// Of models that write text.
     public var generation: GenerationSettings?
 
     public init(task: Task) { self.task = task }

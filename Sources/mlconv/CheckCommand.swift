@@ -1,5 +1,6 @@
 import CommandLineTools
 import Foundation
+import GraphFile
 import JSON
 import ModelConversion
 
@@ -11,6 +12,7 @@ let checkCommand = Command(
         With --json: {"input","convertible","issues":[...]}.
         """,
     options: [
+        CommandOption("task", argument: "TASK", help: "what the model is to be converted for; default: as the model says"),
         CommandOption("tokenizer", argument: "PATH", help: "tokenizer.json, vocab.txt or a folder that holds one"),
         CommandOption("json", help: "one JSON object"),
     ],
@@ -18,6 +20,7 @@ let checkCommand = Command(
 ) { arguments in
     guard arguments.operands.count == 1 else { throw UsageError("check takes one model") }
     var options = ConversionOptions()
+    options.task = try arguments.choice("task", ModelDescription.Task.self)
     options.tokenizer = arguments.value("tokenizer").map { URL(fileURLWithPath: $0) }
     let path = arguments.operands[0]
     let converter = try ModelConverter(URL(fileURLWithPath: path), options: options)

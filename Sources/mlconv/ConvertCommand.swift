@@ -10,12 +10,12 @@ let convertCommand = Command(
     name: "convert", summary: "convert a model file or folder into one .graph file", operands: "INPUT -o OUT.graph",
     discussion: """
         INPUT is an .onnx file, a .safetensors file or its .index.json, or a Hugging Face model folder. What lies beside it goes into the one file:
-        config.json, tokenizer.json or vocab.txt, tokenizer_config.json, special_tokens_map.json, modules.json, 1_Pooling/config.json,
-        sentence_bert_config.json.
+        config.json, generation_config.json, tokenizer.json or vocab.txt, tokenizer_config.json, special_tokens_map.json, chat_template.jinja,
+        modules.json, 1_Pooling/config.json, sentence_bert_config.json.
         """,
     options: [
         CommandOption("output-file", short: "o", argument: "OUT.graph", help: "the file to write"),
-        CommandOption("task", argument: "TASK", help: "classification, token-classification, embedding, masked-language-model or none; default: as the model says"),
+        CommandOption("task", argument: "TASK", help: "classification, token-classification, embedding, masked-language-model, text-generation, text2text-generation or none; default: as the model says"),
         CommandOption("tokenizer", argument: "PATH", help: "tokenizer.json, vocab.txt or a folder that holds one; default: beside the model"),
         CommandOption("labels", argument: "LABELS", help: "a file with one label a line, a JSON array or id2label object, or LABEL,LABEL,..."),
         CommandOption("pooling", argument: "MODE", help: "cls, mean, max, mean-sqrt-length, weighted-mean, last-token, or none where the output is pooled"),

@@ -74,6 +74,103 @@ import Testing
         return compared
     }
 
+    /// A prefix at once, the rest token by token through the cache.
+    @Test(.needsFixture("decoders"), arguments: generated.filter { !$0.hasPrefix("t5") })
+    func stepsEqualOneRun(_ name: String) throws {
+        let folder = Self.folder.appendingPathComponent(name)
+        let cases = CheckpointCases(file: try SafetensorsFile(contentsOf: folder.appendingPathComponent("cases.safetensors")))
+        let executor = try Executor(graph: try CheckpointImporter.convert(folderOrFile: folder).graph)
+        let output = try #require(executor.outputs.first).name
+        for number in 0..<2 {
+            let ids = try cases.file.tensor(named: "case\(number).input_ids")
+            let mask = try cases.file.tensor(named: "case\(number).attention_mask")
+            let (batch, length) = (ids.shape[0], ids.shape[1])
+            let cache = try executor.makeCache(batch: batch, capacity: length)
+            for part in [0..<4] + (4..<length).map({ $0..<$0 + 1 }) {
+                let inputs = ["input_ids": try ids.columns(part), "attention_mask": try mask.columns(part)]
+                let result = try #require(try executor.run(inputs, cache: cache)[output])
+                let expected = try cases.file.tensor(named: "case\(number).out.\(output)").columns(part)
+                let difference = checkpointDifference(result, expected, mask: inputs["attention_mask"])
+                #expect(difference <= 1e-4, "case \(number), \(part): \(difference)")
+            }
+        }
+    }
+
+    /// The cases that continue others, through the cache instead of tensors of past keys and values.
+    @Test(.needsFixture("corpus"), arguments: corpus.filter { $0 != "t5-encoder-decoder" && $0 != "llama-causal-lm/checkpoint-sharded" })
+    func corpusCasesWithPast(_ name: String) throws {
+        let folder = Fixtures.unpacked("corpus").appendingPathComponent(name)
+        let own = folder.appendingPathComponent("cases.safetensors")
+        let file = try SafetensorsFile(contentsOf: own)
+        let executor = try Executor(graph: try CheckpointImporter.convert(folderOrFile: folder).graph)
+        let chains = [[7, 8, 9, 10], [7, 11], [12, 13]].filter { $0.allSatisfy { file.entry(named: "case\($0).input_ids") != nil } }
+        #expect(chains.count == (name.contains("checkpoint") ? chains.count : 3))
+        for chain in chains {
+            let batch = try file.tensor(named: "case\(chain[0]).input_ids").shape[0]
+            let cache = try executor.makeCache(batch: batch, capacity: 16)
+            for number in chain {
+                let ids = try file.tensor(named: "case\(number).input_ids")
+                let mask = try file.tensor(named: "case\(number).attention_mask")
+                // The file's mask covers the past too.
+                let new = try mask.columns(mask.shape[1] - ids.shape[1]..<mask.shape[1])
+                let logits = try #require(try executor.run(["input_ids": ids, "attention_mask": new], cache: cache)["logits"])
+                let difference = checkpointDifference(logits, try file.tensor(named: "case\(number).out.logits"), mask: new)
+                #expect(difference <= 1e-4, "case \(number): \(difference)")
+            }
+        }
+    }
+
+    @Test(.needsFixture("corpus"), arguments: ["gpt2-causal-lm", "llama-causal-lm", "qwen2-causal-lm"])
+    func greedyContinuations(_ name: String) throws {
+        let folder = Fixtures.unpacked("corpus").appendingPathComponent(name)
+        let file = try SafetensorsFile(contentsOf: folder.appendingPathComponent("cases.safetensors"))
+        var graph = try CheckpointImporter.convert(folderOrFile: folder).graph
+        try PassPipeline.default.run(&graph)
+        let executor = try Executor(graph: graph)
+        for number in 0..<2 {
+            var ids = try file.tensor(named: "greedy\(number).input_ids")
+            var mask = try file.tensor(named: "greedy\(number).attention_mask")
+            let expected = try file.tensor(named: "greedy\(number).out.new_ids")
+            let batch = ids.shape[0]
+            let cache = try executor.makeCache(batch: batch, capacity: 32)
+            var found: [Int64] = []
+            for _ in 0..<expected.shape[1] {
+                let logits = try #require(try executor.run(["input_ids": ids, "attention_mask": mask], cache: cache)["logits"])
+                let best = try logits.bestOfLastPositions()
+                found += best
+                ids = try Tensor(integers: best, shape: [batch, 1])
+                mask = try Tensor(integers: best.map { _ in 1 }, shape: [batch, 1])
+            }
+            // Step by step found, row by row expected.
+            let steps = expected.shape[1]
+            let rows = (0..<batch).flatMap { row in (0..<steps).map { found[$0 * batch + row] } }
+            #expect(rows == expected.integers())
+        }
+    }
+
+    @Test(.needsFixture("corpus")) func greedyAnswersOfT5() throws {
+        let folder = Fixtures.unpacked("corpus").appendingPathComponent("t5-encoder-decoder")
+        let file = try SafetensorsFile(contentsOf: folder.appendingPathComponent("cases.safetensors"))
+        var graph = try CheckpointImporter.convert(folderOrFile: folder).graph
+        try PassPipeline.default.run(&graph)
+        let executor = try Executor(graph: graph)
+        for number in 0..<2 {
+            let ids = try file.tensor(named: "greedy\(number).input_ids")
+            let mask = try file.tensor(named: "greedy\(number).attention_mask")
+            let expected = try file.tensor(named: "greedy\(number).out.new_ids")
+            let batch = ids.shape[0]
+            // The decoder begins with padding.
+            var rows = [[Int64]](repeating: [0], count: batch)
+            for _ in 0..<expected.shape[1] {
+                let target = try Tensor(integers: rows.flatMap { $0 }, shape: [batch, rows[0].count])
+                let logits = try #require(
+                    try executor.run(["input_ids": ids, "attention_mask": mask, "decoder_input_ids": target])["logits"])
+                for (row, best) in try logits.bestOfLastPositions().enumerated() { rows[row].append(best) }
+            }
+            #expect(rows.flatMap { $0.dropFirst() } == expected.integers())
+        }
+    }
+
     private static func isPlain(_ cases: CheckpointCases, _ number: Int) throws -> Bool {
         let mask = cases.file.entry(named: "case\(number).attention_mask")
         guard let mask, let ids = cases.file.entry(named: "case\(number).input_ids") else { return false }
@@ -84,6 +181,23 @@ import Testing
         let mask = try cases.file.tensor(named: "case\(number).attention_mask")
         let (values, width) = (mask.integers(), mask.shape[1])
         return stride(from: 0, to: values.count, by: width).contains { values[$0] == 0 }
+    }
+}
+
+extension Tensor {
+    /// The part `[:, range]` of an integer or f32 tensor.
+    fileprivate func columns(_ range: Range<Int>) throws -> Tensor {
+        let bounds = try [range.lowerBound, range.upperBound].map { try Tensor(integers: [Int64($0)], shape: [1]) }
+        return try Slice(axes: [1]).evaluate(Inputs([self] + bounds))[0]
+    }
+
+    /// The index of the largest of the last position's logits, for each row of `[batch, sequence, vocabulary]`.
+    fileprivate func bestOfLastPositions() throws -> [Int64] {
+        let (values, sequence, width) = (floats(), shape[1], shape[2])
+        return (0..<shape[0]).map { row in
+            let last = values[((row + 1) * sequence - 1) * width..<(row + 1) * sequence * width]
+            return Int64((last.indices.max { last[$0] < last[$1] } ?? last.startIndex) - last.startIndex)
+        }
     }
 }
 

@@ -32,7 +32,7 @@ extension LlamaKin {
     static var prefix: String { "model." }
     static var anchor: String { "embed_tokens.weight" }
 
-    var maximumPositions: Int { form.attention.compactMap { $0.rotary?.limit }.reduce(decoder.positionCount, min) }
+    var maximumPositions: Int? { form.attention.compactMap { $0.rotary?.limit }.reduce(decoder.positionCount, min) }
 
     func build(_ head: DecoderHead, in builder: inout DecoderBuilder) throws {
         let inputs = try builder.inputs()
