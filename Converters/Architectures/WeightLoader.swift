@@ -160,13 +160,18 @@ public struct WeightLoader: Sendable {
         return prefixes.lazy.compactMap { positions[ExactName($0 + name)] }.first
     }
 
-    /// Buffers that follow from the configuration, a pooler that this head does not use, and the sentence-pair heads of pretraining.
+    /// Buffers that follow from the configuration, a pooler that this head does not use, the sentence-pair heads of pretraining, and the part
+    /// of a model that sees images.
     private func isKnownExtra(_ name: String) -> Bool {
         let bare = (name.removingPrefix(basePrefix) ?? name).removingPrefix(headPrefixes[0]) ?? name
         if Self.bufferSuffixes.contains(where: { bare.removingSuffix($0) != nil }) { return true }
-        return ["pooler.", "cls.seq_relationship.", "sop_classifier."].contains { bare.removingPrefix($0) != nil }
+        return Self.unusedModules.contains { bare.removingPrefix($0) != nil }
     }
 
+    private static let unusedModules = [
+        "pooler.", "cls.seq_relationship.", "sop_classifier.", "vision_tower.", "multi_modal_projector.", "model.vision_tower.",
+        "model.multi_modal_projector.",
+    ]
     /// Numbers of positions, causal masks and rotary frequencies, which older checkpoints store.
     private static let bufferSuffixes = [
         "embeddings.position_ids", "embeddings.token_type_ids", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias",

@@ -91,7 +91,7 @@ extension ConfigurationReader {
         }
         if !isEmpty("pruned_heads") { report(.unsupported, "pruned_heads names attention heads that were removed, which is not supported") }
         // Layers without rotary positions, as SmolLM3 and Llama 4 have them.
-        if !isEmpty("no_rope_layers") { report(.unsupported, "no_rope_layers: layers without rotary positions are not supported") }
+        if !array("no_rope_layers").isEmpty { report(.unsupported, "no_rope_layers: layers without rotary positions are not supported") }
         refuseQuantization()
     }
 

@@ -49,7 +49,8 @@ extension ConfigurationReader {
             originalPositions: sizeOrNone("original_max_position_embeddings", in: 1...1 << 28, default: defaults.originalPositions),
             isInterleaved: flag("rope_interleaved", default: false), defaults: defaults)
         // The older key goes first, as in the reference implementation.
-        if defaults.isScaled, !isEmpty("rope_scaling"), let result = nested("rope_scaling", { $0.scaledRotary(context) }) { return result }
+        let scaling = defaults.isScaled ? nested("rope_scaling") { $0.keys.isEmpty ? nil : $0.scaledRotary(context) } : nil
+        if let result = scaling ?? nil { return result }
         let present = nested("rope_parameters") { reader in
             guard let layerType = defaults.layerType else { return reader.scaledRotary(context) as RotaryConfiguration? }
             return reader.nested(layerType) { $0.scaledRotary(context) }
