@@ -16,14 +16,24 @@ public struct AddedToken: Sendable, Equatable {
     var bytes: [UInt8] { Array(content.utf8) }
 }
 
+/// Which of several added tokens that overlap is taken.
+enum AddedTokenOrder: String, Sendable {
+    /// The first one, and the longest of those that begin there (Hugging Face).
+    case leftmost
+    /// The longest one of the whole text (llama.cpp), see LongestFirst.swift.
+    case longestFirst = "longest_first"
+}
+
 /// Finds added tokens in a text.
 struct AddedTokenMatcher: Sendable {
-    private let tokens: [AddedToken]
-    private let trie: TokenTrie
-    private let isFirstByte: [Bool]
+    let tokens: [AddedToken]
+    let trie: TokenTrie
+    let isFirstByte: [Bool]
+    private let order: AddedTokenOrder
 
     /// `patterns` are what to look for; empty ones and repetitions are left out. Nil when nothing is left.
-    init?(_ tokens: [AddedToken], patterns: [[UInt8]]) {
+    init?(_ tokens: [AddedToken], patterns: [[UInt8]], order: AddedTokenOrder) {
+        self.order = order
         var kept: [AddedToken] = []
         var keys: [[UInt8]] = []
         var seen: Set<[UInt8]> = []
@@ -49,6 +59,7 @@ struct AddedTokenMatcher: Sendable {
     /// The tokens and the stretches between them, in order. What a token strips on its right is looked at again for
     /// the next token, so stretches may overlap (as in the reference).
     func split(_ text: UnsafeBufferPointer<UInt8>, _ found: (_ start: Int, _ end: Int, AddedToken?) -> Void) {
+        if order == .longestFirst { return splitLongestFirst(text, found) }
         let table = ScalarTable.shared
         func isSpace(_ scalar: UInt32) -> Bool { table.has(ScalarTable.whitespace, scalar) }
         var done = 0
@@ -100,12 +111,23 @@ struct AddedVocabulary: Sendable {
     /// What decoding writes for tokens that were matched in the normalized text: their normalized form (as in the
     /// reference).
     let normalizedByID: [UInt32: [UInt8]]
-    /// Matched in the text as it is.
-    let raw: AddedTokenMatcher?
-    /// Matched in the normalized text.
-    let normalized: AddedTokenMatcher?
+    private let all: Matchers
+    /// Without the special tokens.
+    private let plain: Matchers
 
-    init(_ json: [ComponentJSON], vocabulary: Vocabulary, normalizer: (any Normalizer)?) throws {
+    struct Matchers {
+        /// Matched in the text as it is.
+        let raw: AddedTokenMatcher?
+        /// Matched in the normalized text.
+        let normalized: AddedTokenMatcher?
+    }
+
+    /// What to look for in a text, with or without the special tokens.
+    func matchers(parsesSpecialTokens: Bool) -> Matchers { parsesSpecialTokens ? all : plain }
+
+    init(
+        _ json: [ComponentJSON], vocabulary: Vocabulary, normalizer: (any Normalizer)?, order: AddedTokenOrder = .leftmost
+    ) throws {
         var byID: [UInt32: AddedToken] = [:]
         var ids: [[UInt8]: UInt32] = [:]
         var special: Set<[UInt8]> = []
@@ -121,16 +143,16 @@ struct AddedVocabulary: Sendable {
         for entry in json {
             let content = try entry.bytes("content")
             if content.isEmpty { continue }
+            let stated = try entry.count("id")
             // As in the reference, ids count on from the vocabulary; the file must say the same.
             let id: UInt32
-            if let known = ids[content] ?? vocabulary.id(of: content) {
+            if let known = ids[content] ?? vocabulary.id(of: content) ?? vocabulary.hiddenID(stated, content) {
                 id = known
             } else if let highest, highest >= vocabularyCount || vocabularyCount == 0 {
                 id = highest + 1
             } else {
                 id = vocabularyCount
             }
-            let stated = try entry.count("id")
             guard stated == Int(id) else {
                 throw entry.invalid("id", "\(stated) for a token that gets the id \(id)")
             }
@@ -153,14 +175,20 @@ struct AddedVocabulary: Sendable {
         tokens = byID.values.sorted { $0.id < $1.id }
         let ordered = (specialOrder + otherOrder).compactMap { ids[$0].flatMap { byID[$0] } }
         let untouched = ordered.filter { !$0.isNormalized }
-        raw = AddedTokenMatcher(untouched, patterns: untouched.map(\.bytes))
         let changed = ordered.filter(\.isNormalized)
         let patterns = try changed.map { token in
             var text = NormalizedText(original: token.bytes)
             try normalizer?.normalize(&text)
             return text.bytes
         }
-        normalized = AddedTokenMatcher(changed, patterns: patterns)
+        all = Matchers(
+            raw: AddedTokenMatcher(untouched, patterns: untouched.map(\.bytes), order: order),
+            normalized: AddedTokenMatcher(changed, patterns: patterns, order: order))
+        let plainRaw = untouched.filter { !$0.isSpecial }
+        let plainNormalized = zip(changed, patterns).filter { !$0.0.isSpecial }
+        plain = Matchers(
+            raw: AddedTokenMatcher(plainRaw, patterns: plainRaw.map(\.bytes), order: order),
+            normalized: AddedTokenMatcher(plainNormalized.map(\.0), patterns: plainNormalized.map(\.1), order: order))
         normalizedByID = Dictionary(
             zip(changed.map { UInt32(truncatingIfNeeded: $0.id) }, patterns), uniquingKeysWith: { first, _ in first })
     }

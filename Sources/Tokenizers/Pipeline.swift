@@ -6,6 +6,8 @@ final class Pipeline: Sendable {
     let model: any Model
     let postProcessor: (any PostProcessor)?
     let decoder: (any Decoder)?
+    /// What tokens stand for where that does not follow from their text alone (GGUF).
+    private let pieces: TokenPieces?
     private let workspaces = WorkspacePool()
 
     init(_ json: ComponentJSON, reader: CompiledReader) throws {
@@ -18,23 +20,29 @@ final class Pipeline: Sendable {
         let added = json.value["added_tokens"] == nil ? [] : try json.components("added_tokens")
         table = TokenTable(
             vocabulary: vocabulary,
-            added: try AddedVocabulary(added, vocabulary: vocabulary, normalizer: normalizer))
+            added: try AddedVocabulary(
+                added, vocabulary: vocabulary, normalizer: normalizer,
+                order: json.value[Self.orderKey] == nil ? .leftmost : json.choice(Self.orderKey, of: AddedTokenOrder.self)))
+        pieces = try json.optionalComponent(TokenPieces.key).map { try TokenPieces($0, vocabulary: vocabulary, reader: reader) }
     }
+
+    static let orderKey = "mlgraph_added_tokens_order"
 
     // MARK: - Text to tokens
 
-    /// The tokens of one text that is valid UTF-8, without special tokens.
-    func encode(_ text: [UInt8], sequence: Int) throws -> Encoding {
+    /// The tokens of one text that is valid UTF-8, without special tokens around it.
+    func encode(_ text: [UInt8], sequence: Int, parsesSpecialTokens: Bool) throws -> Encoding {
         var encoding = Encoding(table: table)
         encoding.sources[sequence] = EncodingSource(bytes: text)
         try workspaces.use { workspace in
-            try append(text, base: 0, word: nil, sequence: sequence, to: &encoding, workspace)
+            try append(
+                text, base: 0, word: nil, sequence: sequence, parsesSpecialTokens: parsesSpecialTokens, to: &encoding, workspace)
         }
         return encoding
     }
 
     /// The tokens of words that are cut already; each word goes through all stages on its own.
-    func encode(words: [[UInt8]], sequence: Int) throws -> Encoding {
+    func encode(words: [[UInt8]], sequence: Int, parsesSpecialTokens: Bool) throws -> Encoding {
         var encoding = Encoding(table: table)
         var bytes: [UInt8] = []
         var starts: [Int] = []
@@ -45,17 +53,20 @@ final class Pipeline: Sendable {
         encoding.sources[sequence] = EncodingSource(bytes: bytes, wordStarts: starts)
         try workspaces.use { workspace in
             for (index, word) in words.enumerated() {
-                try append(word, base: starts[index], word: index, sequence: sequence, to: &encoding, workspace)
+                try append(
+                    word, base: starts[index], word: index, sequence: sequence, parsesSpecialTokens: parsesSpecialTokens,
+                    to: &encoding, workspace)
             }
         }
         return encoding
     }
 
     private func append(
-        _ text: [UInt8], base: Int, word: Int?, sequence: Int, to encoding: inout Encoding, _ workspace: ModelWorkspace
+        _ text: [UInt8], base: Int, word: Int?, sequence: Int, parsesSpecialTokens: Bool, to encoding: inout Encoding,
+        _ workspace: ModelWorkspace
     ) throws {
         guard base + text.count < Int(Int32.max) else { throw TokenizerError.input(reason: "the text is longer than 2 GiB") }
-        var buffer = try pieces(of: text)
+        var buffer = try pieces(of: text, table.added.matchers(parsesSpecialTokens: parsesSpecialTokens))
         try preTokenizer?.preTokenize(&buffer)
         encoding.records.reserveCapacity(encoding.records.count + buffer.pieces.count + 8)
         try buffer.bytes.withUnsafeBufferPointer { bytes in
@@ -97,8 +108,7 @@ final class Pipeline: Sendable {
     }
 
     /// The normalized text, cut at the added tokens.
-    private func pieces(of text: [UInt8]) throws -> PieceBuffer {
-        let added = table.added
+    private func pieces(of text: [UInt8], _ added: AddedVocabulary.Matchers) throws -> PieceBuffer {
         var parts: [(range: Range<Int>, token: AddedToken?)] = []
         if let raw = added.raw, text.withUnsafeBufferPointer({ raw.mayMatch($0) }) {
             text.withUnsafeBufferPointer { bytes in
@@ -187,6 +197,7 @@ final class Pipeline: Sendable {
     /// The token that decoding writes for an id: nil for ids outside the vocabulary and for special tokens to skip.
     func decodedToken(_ id: Int, skipSpecialTokens: Bool) -> [UInt8]? {
         guard let id = UInt32(exactly: id), let token = table.token(id) else { return nil }
+        if let pieces { return pieces.piece(of: id, token, skipSpecialTokens: skipSpecialTokens) }
         if skipSpecialTokens, table.added.specialContents.contains(token) { return nil }
         return table.added.normalizedByID[id] ?? token
     }

@@ -51,20 +51,23 @@ public struct Tokenizer: Sendable {
 
     // MARK: - Encoding
 
-    /// Encodes a text, or a pair of texts.
+    /// Encodes a text, or a pair of texts. `addSpecialTokens` puts the model's special tokens around it. Special tokens that are
+    /// written in the text become their ids; without `parseSpecialTokens` they are text like any other (for text of a user).
     public func encode(
-        _ text: String, pair: String? = nil, addSpecialTokens: Bool = true, truncation: Truncation? = nil,
-        padding: Padding? = nil
+        _ text: String, pair: String? = nil, addSpecialTokens: Bool = true, parseSpecialTokens: Bool = true,
+        truncation: Truncation? = nil, padding: Padding? = nil
     ) throws -> Encoding {
         try encode(
-            TokenizerInput(text, pair: pair), addSpecialTokens: addSpecialTokens, truncation: truncation, padding: padding)
+            TokenizerInput(text, pair: pair), addSpecialTokens: addSpecialTokens, parseSpecialTokens: parseSpecialTokens,
+            truncation: truncation, padding: padding)
     }
 
     /// Encodes one input.
     public func encode(
-        _ input: TokenizerInput, addSpecialTokens: Bool = true, truncation: Truncation? = nil, padding: Padding? = nil
+        _ input: TokenizerInput, addSpecialTokens: Bool = true, parseSpecialTokens: Bool = true, truncation: Truncation? = nil,
+        padding: Padding? = nil
     ) throws -> Encoding {
-        var encodings = [try unpadded(input, addSpecialTokens, truncation)]
+        var encodings = [try unpadded(input, addSpecialTokens, parseSpecialTokens, truncation)]
         try padding?.apply(to: &encodings)
         return encodings[0]
     }
@@ -83,16 +86,18 @@ public struct Tokenizer: Sendable {
     public func encodeBatch(
         _ inputs: [TokenizerInput], addSpecialTokens: Bool = true, truncation: Truncation? = nil, padding: Padding? = nil
     ) throws -> [Encoding] {
-        var encodings = try inputs.map { try unpadded($0, addSpecialTokens, truncation) }
+        var encodings = try inputs.map { try unpadded($0, addSpecialTokens, true, truncation) }
         try padding?.apply(to: &encodings)
         return encodings
     }
 
-    private func unpadded(_ input: TokenizerInput, _ addSpecialTokens: Bool, _ truncation: Truncation?) throws -> Encoding {
+    private func unpadded(
+        _ input: TokenizerInput, _ addSpecialTokens: Bool, _ parseSpecialTokens: Bool, _ truncation: Truncation?
+    ) throws -> Encoding {
         let parts = try input.parts.enumerated().map { sequence, part in
             switch part {
-            case .text(let text): try pipeline.encode(text, sequence: sequence)
-            case .words(let words): try pipeline.encode(words: words, sequence: sequence)
+            case .text(let text): try pipeline.encode(text, sequence: sequence, parsesSpecialTokens: parseSpecialTokens)
+            case .words(let words): try pipeline.encode(words: words, sequence: sequence, parsesSpecialTokens: parseSpecialTokens)
             }
         }
         return try pipeline.finish(parts, addSpecialTokens: addSpecialTokens, truncation: truncation)
@@ -136,7 +141,7 @@ public struct Tokenizer: Sendable {
         max(pipeline.table.vocabulary.idLimit, (pipeline.table.added.tokens.last?.id ?? -1) + 1)
     }
 
-    /// What kind of model cuts the pieces: `WordPiece`, `BPE`, `Unigram` or `WordLevel`.
+    /// What kind of model cuts the pieces: `WordPiece`, `BPE`, `ScoredBPE`, `Unigram` or `WordLevel`.
     public var modelName: String { type(of: pipeline.model).typeName }
 
     /// The tokens that were added to the model's vocabulary, in order of id.

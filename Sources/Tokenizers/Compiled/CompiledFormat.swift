@@ -15,6 +15,8 @@ enum CompiledSection: UInt64 {
     case scores = 6
     /// Hash table of merges (BPE), see `MergeTable`.
     case merges = 7
+    /// For each id the type of its token, one byte, see `GGUFVocabulary.TokenType`.
+    case tokenTypes = 8
     /// Charsmaps: 16, 17, ...
     case blob = 16
 }

@@ -5,6 +5,8 @@ import Foundation
 struct TokenizerCompiler {
     private var vocabulary = VocabularySource()
     private var scores: [Double] = []
+    /// The types of the tokens of a GGUF file, one byte each.
+    private var tokenTypes: [UInt8] = []
     /// Merges as pairs of tokens, in order of rank.
     private var merges = MergeSource()
     /// Members of the model apart from vocabulary and merges, and the other members of the file: key and JSON text.
@@ -33,8 +35,12 @@ struct TokenizerCompiler {
 
     /// A tokenizer put together from other files.
     init(
-        model: [(String, [UInt8])], members: [(String, [UInt8])], vocabulary: VocabularySource, merges: MergeSource
+        model: [(String, [UInt8])], members: [(String, [UInt8])], vocabulary: VocabularySource, merges: MergeSource = MergeSource(),
+        scores: [Double]? = nil, tokenTypes: [UInt8] = []
     ) {
+        self.scores = scores ?? []
+        isScored = scores != nil
+        self.tokenTypes = tokenTypes
         self.model = model.map { (Array($0.0.utf8), $0.1) }
         self.members = members.map { (Array($0.0.utf8), $0.1) }
         self.vocabulary = vocabulary
@@ -89,9 +95,9 @@ struct TokenizerCompiler {
         var settings = model
         let type = try modelType(&settings)
         try vocabulary.sections(into: &writer, path: "model.vocab", allowsEqualTokens: allowsEqualTokens || isScored)
-        if type == Unigram.typeName {
+        if type == Unigram.typeName || type == ScoredBPE.typeName {
             guard isScored else {
-                throw TokenizerError.invalid(path: "model.vocab", reason: "a Unigram vocabulary is a list of [token, score]")
+                throw TokenizerError.invalid(path: "model.vocab", reason: "a \(type) vocabulary is a list of [token, score]")
             }
             var bytes: [UInt8] = []
             bytes.reserveCapacity(scores.count * 8)
@@ -101,6 +107,7 @@ struct TokenizerCompiler {
             throw TokenizerError.invalid(path: "model.vocab", reason: "\(type) needs an object of tokens and ids")
         }
         if type == BPE.typeName { try addMerges(to: &writer, settings) }
+        if !tokenTypes.isEmpty { writer.add(.tokenTypes, tokenTypes) }
         var configuration = Self.object(members + [(Array("model".utf8), Self.object(settings))])
         for (number, blob) in try Self.takeCharsmaps(&configuration).enumerated() {
             writer.add(.blob, blob, number: number)

@@ -18,6 +18,7 @@ enum Decoders {
         StripDecoder.self,
         ReplaceDecoder.self,
         CTC.self,
+        PieceDecoder.self,
         DecoderSequence.self,
     ]
 

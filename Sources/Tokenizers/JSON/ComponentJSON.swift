@@ -61,6 +61,13 @@ struct ComponentJSON {
     /// A whole number from 0 to 2^31 - 1, or nil when it is missing or null.
     func optionalCount(_ key: String) throws -> Int? { value[key] == nil ? nil : try count(key) }
 
+    /// A number, or nil when it is missing or null.
+    func optionalNumber(_ key: String) throws -> Double? {
+        guard let value = value[key] else { return nil }
+        guard let number = value.number else { throw invalid(key, "expected a number") }
+        return number
+    }
+
     func array(_ key: String) throws -> [JSONValue] {
         guard let array = try required(key).array else { throw invalid(key, "expected an array") }
         return array

@@ -221,7 +221,7 @@ enum TokenizerFiles {
         return Array("[\(items.joined(separator: ","))]".utf8)
     }
 
-    private static func object(_ members: [(String, [UInt8])]) -> [UInt8] {
+    static func object(_ members: [(String, [UInt8])]) -> [UInt8] {
         var output: [UInt8] = [0x7B]
         for (index, member) in members.enumerated() {
             if index > 0 { output.append(0x2C) }

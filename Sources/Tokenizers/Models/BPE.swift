@@ -12,6 +12,8 @@ struct BPE: Model {
     private let suffix: [UInt8]
     private let fusesUnknown: Bool
     private let ignoresMerges: Bool
+    /// A scalar that is no token keeps its neighbours apart, although it gives no token (as in llama.cpp; otherwise they meet).
+    private let keepsGaps: Bool
     /// Ids of `<0x00>` to `<0xFF>` when the model falls back to bytes.
     private let byteTokens: [UInt32?]?
 
@@ -26,6 +28,7 @@ struct BPE: Model {
         suffix = try json.optionalBytes("end_of_word_suffix") ?? []
         fusesUnknown = try json.bool("fuse_unk", default: false)
         ignoresMerges = try json.bool("ignore_merges", default: false)
+        keepsGaps = try json.bool("mlgraph_keeps_gaps", default: false)
         byteTokens = try json.bool("byte_fallback", default: false) ? ByteToken.ids(in: trie) : nil
         if let dropout = json.value["dropout"], dropout.number != 0 {
             throw json.unsupported("dropout \(dropout.number ?? .nan), which gives random tokens")
@@ -64,9 +67,11 @@ struct BPE: Model {
                     pending = nil
                 }
                 merger.add(id, length: length)
-            } else if !addBytes(of: scalar, isFirst: start == 0, isLast: end == piece.count, to: &merger),
-                let unknownToken
-            {
+            } else if addBytes(of: scalar, isFirst: start == 0, isLast: end == piece.count, to: &merger) {
+                // Byte tokens stand for it.
+            } else if keepsGaps {
+                merger.add(BPEMerger.noToken, length: length)
+            } else if let unknownToken {
                 guard let unknown else {
                     throw TokenizerError.invalid(path: "model.unk_token", reason: "\(unknownToken) is not in the vocabulary")
                 }

@@ -1,8 +1,23 @@
+/// What two neighbouring symbols become.
+protocol MergeRule {
+    /// The merge of the symbols `left` and `right`, which is what the piece has at `start..<end`; the lowest rank comes first.
+    func merge(_ left: UInt32, _ right: UInt32, at start: Int, _ end: Int) -> (rank: UInt32, merged: UInt32)?
+}
+
+extension MergeTable: MergeRule {
+    @inline(__always)
+    func merge(_ left: UInt32, _ right: UInt32, at start: Int, _ end: Int) -> (rank: UInt32, merged: UInt32)? { find(left, right) }
+}
+
 /// The symbols of one piece and the merges that wait, in a heap by rank and then place. The work grows with
 /// n log n, so that a piece of a megabyte is no problem.
 struct BPEMerger {
+    /// A symbol that is no token.
+    static let noToken = UInt32.max
+
     private struct Symbol {
         var id: UInt32
+        var start: Int32
         /// Bytes of the piece; 0 when the symbol was merged into the one before it.
         var length: Int32
         var previous: Int32
@@ -16,51 +31,62 @@ struct BPEMerger {
     }
 
     private var symbols: [Symbol] = []
+    private var end: Int32 = 0
     private var heap: [Merge] = []
 
     mutating func removeAll() {
         symbols.removeAll(keepingCapacity: true)
         heap.removeAll(keepingCapacity: true)
+        end = 0
     }
 
     mutating func add(_ id: UInt32, length: Int) {
         let index = Int32(truncatingIfNeeded: symbols.count)
         if index > 0 { symbols[Int(index) - 1].next = index }
-        symbols.append(Symbol(id: id, length: Int32(truncatingIfNeeded: length), previous: index - 1, next: -1))
+        symbols.append(Symbol(id: id, start: end, length: Int32(truncatingIfNeeded: length), previous: index - 1, next: -1))
+        end += Int32(truncatingIfNeeded: length)
     }
 
-    mutating func merge(_ merges: MergeTable) {
+    mutating func merge(_ rule: some MergeRule) {
         guard symbols.count > 1 else { return }
-        for place in 0..<(symbols.count - 1) { push(place, merges) }
+        for place in 0..<(symbols.count - 1) { push(place, rule) }
         while let top = pop() {
             let place = Int(top.key & 0xFFFF_FFFF)
             let symbol = symbols[place]
             if symbol.length == 0 || symbol.next < 0 { continue }
             let right = symbols[Int(symbol.next)]
             // The pair may have changed since the merge was pushed.
-            guard let found = merges.find(symbol.id, right.id), found.merged == top.merged else { continue }
+            guard let found = find(symbol, right, rule), found.merged == top.merged else { continue }
             symbols[place].id = top.merged
             symbols[place].length += right.length
             symbols[place].next = right.next
             symbols[Int(symbol.next)].length = 0
             if right.next >= 0 { symbols[Int(right.next)].previous = Int32(truncatingIfNeeded: place) }
-            if symbol.previous >= 0 { push(Int(symbol.previous), merges) }
-            if right.next >= 0 { push(place, merges) }
+            if symbol.previous >= 0 { push(Int(symbol.previous), rule) }
+            if right.next >= 0 { push(place, rule) }
         }
     }
 
+    /// Appends the symbols that are left, without those that are no tokens.
     func append(to tokens: inout [ModelToken]) {
-        var offset = 0
-        for symbol in symbols where symbol.length > 0 {
-            let end = offset + Int(symbol.length)
-            tokens.append(ModelToken(symbol.id, offset, end))
-            offset = end
+        for symbol in symbols where symbol.length > 0 && symbol.id != Self.noToken {
+            tokens.append(ModelToken(symbol.id, Int(symbol.start), Int(symbol.start + symbol.length)))
         }
     }
 
-    private mutating func push(_ place: Int, _ merges: MergeTable) {
+    /// Calls `body` with the id and the range of each symbol that is left.
+    func forEachSymbol(_ body: (_ id: UInt32, _ start: Int, _ end: Int) throws -> Void) rethrows {
+        for symbol in symbols where symbol.length > 0 { try body(symbol.id, Int(symbol.start), Int(symbol.start + symbol.length)) }
+    }
+
+    @inline(__always)
+    private func find(_ left: Symbol, _ right: Symbol, _ rule: some MergeRule) -> (rank: UInt32, merged: UInt32)? {
+        rule.merge(left.id, right.id, at: Int(left.start), Int(right.start + right.length))
+    }
+
+    private mutating func push(_ place: Int, _ rule: some MergeRule) {
         let symbol = symbols[place]
-        guard let found = merges.find(symbol.id, symbols[Int(symbol.next)].id) else { return }
+        guard let found = find(symbol, symbols[Int(symbol.next)], rule) else { return }
         heap.append(Merge(key: UInt64(found.rank) << 32 | UInt64(place), merged: found.merged))
         heap.withUnsafeMutableBufferPointer { heap in
             var child = heap.count - 1

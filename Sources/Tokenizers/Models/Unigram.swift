@@ -27,7 +27,7 @@ struct Unigram: Model {
         }
         var minimum = Double.infinity
         for id in 0..<vocabulary.idLimit { minimum = min(minimum, Double(bitPattern: scores.uint64(id))) }
-        unknownScore = minimum - 10
+        unknownScore = try json.optionalNumber("mlgraph_unk_score") ?? minimum - 10
         if let id = try json.optionalCount("unk_id") {
             guard id < vocabulary.idLimit else { throw json.invalid("unk_id", "not below the vocabulary size") }
             unknown = UInt32(id)

@@ -28,6 +28,22 @@ struct Vocabulary: Sendable {
 
     func id(of token: [UInt8]) -> UInt32? { trie.find(token) }
 
+    /// The id `stated` if that is its token; for tokens that texts are not searched for.
+    func hiddenID(_ stated: Int, _ content: [UInt8]) -> UInt32? {
+        guard let id = UInt32(exactly: stated), let token = token(id), token.elementsEqual(content) else { return nil }
+        return id
+    }
+
+    /// For each byte the id of its token `<0x00>` to `<0xFF>`, nil where there is none; also of tokens that texts are not searched for.
+    func byteTokens() -> [UInt32?] {
+        var result = [UInt32?](repeating: nil, count: 256)
+        for id in 0..<UInt32(truncatingIfNeeded: idLimit) {
+            guard let token = token(id), token.count == 6, let byte = ByteToken.byte(of: Array(token)) else { continue }
+            result[Int(byte)] = result[Int(byte)] ?? id
+        }
+        return result
+    }
+
     /// The number of ids that have a token.
     func count() -> Int {
         var count = 0
@@ -43,11 +59,14 @@ struct VocabularySource {
     private(set) var blob: [UInt8] = []
     private(set) var ranges: [Range<Int>] = []
     private(set) var ids: [UInt32] = []
+    /// Tokens that the model does not look for, as places in `ids`.
+    private var hidden: Set<Int> = []
 
-    /// Adds the token whose bytes `read` appends.
-    mutating func add(id: UInt32, _ token: [UInt8]) {
+    /// Adds a token. The model does not find a hidden one in a text.
+    mutating func add(id: UInt32, _ token: [UInt8], isHidden: Bool = false) {
         let start = blob.count
         blob += token
+        if isHidden { hidden.insert(ids.count) }
         ranges.append(start..<blob.count)
         ids.append(id)
     }
@@ -81,10 +100,11 @@ struct VocabularySource {
         for entry in entries { table.appendLittleEndian(entry) }
         writer.add(.tokenRanges, table)
         writer.add(.tokenBytes, blob)
-        let built = TokenTrieBuilder.build(blob: blob, keys: ranges, values: ids)
+        let shown = hidden.isEmpty ? Array(ids.indices) : ids.indices.filter { !hidden.contains($0) }
+        let built = TokenTrieBuilder.build(blob: blob, keys: shown.map { ranges[$0] }, values: shown.map { ids[$0] })
         if let (first, second) = built.equal, !allowsEqualTokens {
-            let token = String(decoding: blob[ranges[first]], as: UTF8.self)
-            throw TokenizerError.invalid(path: path, reason: "\(token) has the ids \(ids[first]) and \(ids[second])")
+            let token = String(decoding: blob[ranges[shown[first]]], as: UTF8.self)
+            throw TokenizerError.invalid(path: path, reason: "\(token) has the ids \(ids[shown[first]]) and \(ids[shown[second]])")
         }
         writer.add(.trieUnits, built.units)
         writer.add(.trieValues, built.values)

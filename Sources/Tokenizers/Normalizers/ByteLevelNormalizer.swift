@@ -33,7 +33,7 @@ enum ByteAlphabet {
         }
     }()
 
-    private static let bytes: [UInt8?] = {
+    private static let bytesOfLetters: [UInt8?] = {
         var table = [UInt8?](repeating: nil, count: 0x200)
         for (byte, letter) in letters.enumerated() { table[Int(letter)] = UInt8(byte) }
         return table
@@ -43,5 +43,21 @@ enum ByteAlphabet {
     static func letter(of byte: UInt8) -> UInt32 { letters[Int(byte)] }
 
     @inline(__always)
-    static func byte(of letter: UInt32) -> UInt8? { letter < 0x200 ? bytes[Int(letter)] : nil }
+    static func byte(of letter: UInt32) -> UInt8? { letter < 0x200 ? bytesOfLetters[Int(letter)] : nil }
+
+    /// The bytes that a token's letters stand for, nil when it has any other letter.
+    static func bytes(of token: [UInt8]) -> [UInt8]? {
+        token.withUnsafeBufferPointer { buffer in
+            var result: [UInt8] = []
+            result.reserveCapacity(buffer.count)
+            var index = 0
+            while index < buffer.count {
+                let (scalar, length) = UTF8Bytes.scalar(buffer, at: index)
+                guard let byte = byte(of: scalar) else { return nil }
+                result.append(byte)
+                index += length
+            }
+            return result
+        }
+    }
 }

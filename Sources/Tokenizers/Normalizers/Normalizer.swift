@@ -21,6 +21,7 @@ enum Normalizers {
         Nmt.self,
         ByteLevelNormalizer.self,
         Precompiled.self,
+        UnigramSpaces.self,
         NormalizerSequence.self,
     ]
 

@@ -1,71 +1,21 @@
 import CUtf8proc
-import Foundation
 
 /// SentencePiece's compiled normalization rules, applied as the reference does: to grapheme clusters of less than 6
 /// bytes as a whole, otherwise scalar by scalar; of the matches at the start of such a part the shortest one replaces it.
-///
-/// The charsmap: 32-bit length of the trie in bytes, a darts-clone double array, then the replacement strings, each
-/// ended by a zero byte.
 struct Precompiled: Normalizer {
     static let typeName = "Precompiled"
-    private let trie: ByteView
-    private let strings: ByteView
+    private let charsmap: Charsmap
     /// ASCII scalars that stand for themselves.
     private let isKept: [Bool]
 
     init(_ json: ComponentJSON) throws {
-        let text = try json.bytes("precompiled_charsmap")
-        let data: ByteView
-        if text.first == 0x40 {
-            guard let index = Int(String(decoding: text.dropFirst(), as: UTF8.self)), json.blobs.indices.contains(index) else {
-                throw json.invalid("precompiled_charsmap", "no such section")
-            }
-            data = json.blobs[index]
-        } else {
-            guard let decoded = Data(base64Encoded: Data(text)), let view = ByteView(copying: Array(decoded)) else {
-                throw json.invalid("precompiled_charsmap", "not base64")
-            }
-            data = view
-        }
-        let trieSize = Int(data.uint32(0))
-        guard data.count >= 4, trieSize % 4 == 0, trieSize >= 4, trieSize <= data.count - 4,
-            let trie = data.part(offset: 4, count: trieSize),
-            let strings = data.part(offset: 4 + trieSize, count: data.count - 4 - trieSize),
-            let all = strings.bytes(offset: 0, count: strings.count), UTF8Bytes.firstInvalid(all) == nil
-        else { throw json.invalid("precompiled_charsmap", "damaged") }
-        self.trie = trie
-        self.strings = strings
+        let charsmap = try Charsmap(json, "precompiled_charsmap")
+        self.charsmap = charsmap
         isKept = (0..<128).map { byte in
             withUnsafePointer(to: UInt8(byte)) {
-                Self.replacement(of: UnsafeBufferPointer(start: $0, count: 1), trie, strings) == nil
+                charsmap.replacement(of: UnsafeBufferPointer(start: $0, count: 1), longest: false) == nil
             }
         }
-    }
-
-    /// What replaces a part, nil when no rule matches at its start.
-    private static func replacement(
-        of part: UnsafeBufferPointer<UInt8>, _ trie: ByteView, _ strings: ByteView
-    ) -> UnsafeBufferPointer<UInt8>? {
-        func offset(_ unit: UInt32) -> Int { Int((unit >> 10) << ((unit & 1 << 9) >> 6)) }
-        let limit = trie.count / 4
-        var node = offset(trie.uint32(0))
-        for byte in part {
-            if byte == 0 { return nil }
-            node ^= Int(byte)
-            guard node < limit else { return nil }
-            let unit = trie.uint32(node)
-            guard unit & (1 << 31 | 0xFF) == UInt32(byte) else { return nil }
-            node ^= offset(unit)
-            guard node < limit else { return nil }
-            if unit >> 8 & 1 == 1 {
-                let start = Int(trie.uint32(node) & 0x7FFF_FFFF)
-                guard start <= strings.count, let rest = strings.bytes(offset: start, count: strings.count - start) else {
-                    return nil
-                }
-                return UnsafeBufferPointer(rebasing: rest.prefix(while: { $0 != 0 }))
-            }
-        }
-        return nil
     }
 
     func normalize(_ text: inout NormalizedText) {
@@ -109,7 +59,7 @@ struct Precompiled: Normalizer {
         _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ end: Int, _ changes: inout [ScalarChange]
     ) -> Bool {
         let part = UnsafeBufferPointer(rebasing: bytes[start..<end])
-        guard let replacement = Self.replacement(of: part, trie, strings) else { return false }
+        guard let (replacement, _) = charsmap.replacement(of: part, longest: false) else { return false }
         func count(_ bytes: UnsafeBufferPointer<UInt8>) -> Int { bytes.reduce(0) { $0 + ($1 & 0xC0 != 0x80 ? 1 : 0) } }
         let difference = count(replacement) - count(part)
         var index = 0

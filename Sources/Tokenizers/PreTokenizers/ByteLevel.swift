@@ -57,22 +57,8 @@ private final class ByteLevelStage: DecoderSink {
     override func write(_ bytes: [UInt8]) { token += bytes }
 
     override func endToken() {
-        var bytes: [UInt8] = []
-        var isPlain = false
-        token.withUnsafeBufferPointer { buffer in
-            var index = 0
-            while index < buffer.count {
-                let (scalar, length) = UTF8Bytes.scalar(buffer, at: index)
-                guard let byte = ByteAlphabet.byte(of: scalar) else {
-                    isPlain = true
-                    return
-                }
-                bytes.append(byte)
-                index += length
-            }
-        }
         var output: [UInt8] = []
-        for byte in isPlain ? token : bytes { decoder.push(byte, into: &output) }
+        for byte in ByteAlphabet.bytes(of: token) ?? token { decoder.push(byte, into: &output) }
         token.removeAll(keepingCapacity: true)
         next.write(output)
     }

@@ -9,6 +9,7 @@ enum PreTokenizers {
     /// Every pre-tokenizer that a tokenizer file can name.
     static let all: [any PreTokenizer.Type] = [
         BertPreTokenizer.self,
+        MarkedBertWords.self,
         ByteLevel.self,
         Metaspace.self,
         Whitespace.self,

@@ -4,6 +4,12 @@ struct Span: Sendable, Equatable {
     var end: UInt32
 
     @inline(__always)
+    init(start: UInt32, end: UInt32) {
+        self.start = start
+        self.end = end
+    }
+
+    @inline(__always)
     init(_ start: Int, _ end: Int) {
         self.start = UInt32(truncatingIfNeeded: start)
         self.end = UInt32(truncatingIfNeeded: end)
