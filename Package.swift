@@ -76,9 +76,12 @@ let package = Package(
             name: "SafetensorsConverter", dependencies: ["Architectures", "Operators", "GraphIR", "Tensors", "JSON"],
             path: "Converters/SafetensorsConverter"),
         .target(
+            name: "GGUFConverter", dependencies: ["Architectures", "Operators", "GraphIR", "Tensors", "JSON"],
+            path: "Converters/GGUFConverter"),
+        .target(
             name: "ModelConversion",
             dependencies: [
-                "ONNXConverter", "SafetensorsConverter", "Architectures", "Optimizer", "GraphFile", "Tokenizers", "ChatTemplates",
+                "ONNXConverter", "SafetensorsConverter", "GGUFConverter", "Architectures", "Optimizer", "GraphFile", "Tokenizers", "ChatTemplates",
                 "JSON",
             ], path: "Converters/ModelConversion"),
 
@@ -109,13 +112,13 @@ let package = Package(
         .testTarget(name: "GraphTests", dependencies: ["GraphFile", "Optimizer", "Operators", "TestSupport"]),
         .testTarget(
             name: "ConverterTests",
-            dependencies: ["ONNXConverter", "SafetensorsConverter", "Runtime", "Optimizer", "TestSupport"]),
+            dependencies: ["ONNXConverter", "SafetensorsConverter", "GGUFConverter", "Runtime", "Optimizer", "TestSupport"]),
         .testTarget(name: "RuntimeTests", dependencies: ["Runtime", "Optimizer", "TestSupport"]),
         .testTarget(name: "GenerationTests", dependencies: ["Tasks", "TestSupport"]),
         .testTarget(
             name: "ConformanceTests",
             dependencies: ["ModelConversion", "Tasks", "TestSupport"], path: "Tests/Conformance"),
-        .testTarget(name: "DocumentationTests", dependencies: ["Tasks", "ONNXConverter", "TestSupport"]),
+        .testTarget(name: "DocumentationTests", dependencies: ["Tasks", "ONNXConverter", "GGUFConverter", "TestSupport"]),
         .testTarget(name: "ToolTests", dependencies: ["CommandLineTools", "Tensors", "TestSupport", "mlconv", "mlrun"]),
     ],
     swiftLanguageModes: [.v6],

@@ -17,7 +17,7 @@ public struct ConversionOptions: Sendable {
     /// Fuse and fold.
     public var optimizes = true
     /// How weights are stored; nil: as they are in the source.
-    public var weights: WeightStorage?
+    public var quantization: WeightStorage?
 
     public init() {}
 }

@@ -1,5 +1,6 @@
 import Architectures
 import Foundation
+import GGUFConverter
 import GraphFile
 import GraphIR
 import JSON
@@ -19,6 +20,8 @@ public struct ConvertedModel: Sendable {
     /// Compiled; nil where there is none.
     public let tokenizer: [UInt8]?
     public let optimization: OptimizationReport?
+    /// What storing weights in another form did; nil where nobody asked for it.
+    public let quantization: WeightStorageReport?
     public let warnings: [String]
 
     /// Writes the `.graph` file, whole or not at all.
@@ -54,10 +57,19 @@ public struct ModelConverter: Sendable {
         if options.optimizes {
             report = try PassPipeline.default.run(&graph)
         }
-        if let weights = options.weights { try WeightStoragePass(weights).run(&graph) }
+        let quantization = try options.quantization.map { try WeightStoragePass($0).run(&graph) }
+        if let quantization { imported.warnings += Self.warnings(quantization) }
         return ConvertedModel(
             graph: graph.compacted(), importedGraph: imported.graph, description: imported.description,
-            provenance: try provenance(imported), tokenizer: tokenizer, optimization: report, warnings: imported.warnings)
+            provenance: try provenance(imported), tokenizer: tokenizer, optimization: report, quantization: quantization,
+            warnings: imported.warnings)
+    }
+
+    private static func warnings(_ quantization: WeightStorageReport) -> [String] {
+        if quantization.entries.isEmpty, quantization.skipped.isEmpty {
+            return ["--quantize changes nothing: the model has no large weights in f32, f16 or bf16"]
+        }
+        return quantization.skipped.map { "not quantised: \($0)" }
     }
 
     /// Everything that stands in the way of converting; empty where nothing does.
@@ -67,6 +79,7 @@ public struct ModelConverter: Sendable {
         case .onnx: issues += try ONNXImporter.check(contentsOf: source.url).map { "\($0)" }
         case .safetensors:
             issues += try CheckpointImporter.check(folderOrFile: source.url, head: head, length: options.maximumLength).map { "\($0)" }
+        case .gguf: issues += try GGUFImporter.check(source.url).map { "\($0)" }
         }
         if options.tokenizer == nil, tokenizerLocation == nil {
             issues.append("\(source.url.path): no tokenizer.json or vocab.txt beside the model; the graph would take tensors only (--tokenizer PATH)")
@@ -144,6 +157,12 @@ public struct ModelConverter: Sendable {
                 opset: conversion.information.opsets.first { $0.domain.isEmpty }?.version)
             try readONNXConfiguration(&imported)
             return imported
+        case .gguf:
+            let conversion = try GGUFImporter.convert(source.url, length: options.maximumLength)
+            let (description, warnings) = try GGUFDescription.describe(conversion)
+            return Imported(
+                graph: conversion.graph, description: description, warnings: conversion.warnings + warnings, files: [source.url],
+                maximumPositions: conversion.configuration.maximumPositions)
         }
     }
 
@@ -195,7 +214,8 @@ public struct ModelConverter: Sendable {
             imported.description.maximumLength = settings.maximumLength
             imported.description.prompts = settings.prompts
         }
-        if imported.description.task == .generation || imported.description.task == .sequenceToSequence {
+        // A GGUF file says all that itself.
+        if source.format != .gguf, imported.description.task == .generation || imported.description.task == .sequenceToSequence {
             let beside = try GenerationFiles(source)
             imported.files += beside.files
             imported.warnings += beside.warnings
@@ -346,7 +366,7 @@ public struct ModelConverter: Sendable {
             return Provenance.Source(name: name, byteCount: storage.bytes.count, hash: storage.withUnsafeBytes { ContentHash.hexadecimal($0) })
         }
         return Provenance(
-            sources: sources, format: source.format == .onnx ? "onnx" : "safetensors", producer: imported.producer, opset: imported.opset,
+            sources: sources, format: source.format.rawValue, producer: imported.producer, opset: imported.opset,
             converterVersion: Self.version)
     }
 }

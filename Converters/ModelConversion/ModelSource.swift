@@ -1,9 +1,10 @@
 import Foundation
+import GGUFConverter
 import Tensors
 
 /// What a path holds: which importer reads it, and where its side files lie.
 public struct ModelSource: Sendable {
-    public enum Format: Sendable, Hashable { case onnx, safetensors }
+    public enum Format: String, Sendable, Hashable { case onnx, safetensors, gguf }
     public let format: Format
     /// The model file, or the folder of a checkpoint.
     public let url: URL
@@ -21,7 +22,7 @@ public struct ModelSource: Sendable {
             return
         }
         // A folder with one model under a name of its own.
-        let models = (try? FileManager.default.contentsOfDirectory(atPath: url.path))?.filter { $0.hasSuffix(".onnx") || $0.hasSuffix(".safetensors") } ?? []
+        let models = (try? FileManager.default.contentsOfDirectory(atPath: url.path))?.filter(Self.isModel) ?? []
         if models.count == 1 && models[0] != "model.safetensors" {
             try self.init(file: url.appendingPathComponent(models[0]))
         } else {
@@ -37,6 +38,8 @@ public struct ModelSource: Sendable {
         self.url = url
         if name.hasSuffix(".onnx") {
             format = .onnx
+        } else if name.hasSuffix(".gguf") {
+            format = .gguf
         } else if name.hasSuffix(".safetensors") || name.hasSuffix(".safetensors.index.json") {
             format = .safetensors
         } else if name.hasSuffix(".graph") {
@@ -60,21 +63,24 @@ public struct ModelSource: Sendable {
             return
         }
         let found = (try? FileManager.default.contentsOfDirectory(atPath: url.path).sorted()) ?? []
-        let models = found.filter { $0.hasSuffix(".onnx") || $0.hasSuffix(".safetensors") }
+        let models = found.filter(Self.isModel)
         let hint = models.isEmpty
             ? (found.contains { $0.hasSuffix(".bin") || $0.hasSuffix(".pt") || $0.hasSuffix(".pth") } ? "; PyTorch pickles are not read, save it as safetensors first" : "")
             : "; name one of \(models.prefix(8).joined(separator: ", "))"
         throw ConversionError("\(url.path) holds no model.safetensors, model.safetensors.index.json or model.onnx\(hint)")
     }
 
-    /// A file without a telling name: safetensors begin with a length and '{'.
+    private static func isModel(_ name: String) -> Bool { [".onnx", ".safetensors", ".gguf"].contains { name.hasSuffix($0) } }
+
+    /// A file without a telling name: GGUF files begin with these letters, safetensors with a length and '{'.
     private static func sniff(_ url: URL) throws -> Format {
         let storage = try Storage(mapping: url)
         let start = storage.withUnsafeBytes { Array($0.prefix(9)) }
+        if GGUFFile.isGGUF(start) { return .gguf }
         if start.count == 9, start[8] == UInt8(ascii: "{") { return .safetensors }
         // An ONNX file begins with field 1 (ir_version) as a varint.
         if start.count > 2, start[0] == 0x08, start[1] < 0x80 { return .onnx }
-        throw ConversionError("\(url.path) is neither ONNX nor safetensors, by its name and first bytes")
+        throw ConversionError("\(url.path) is neither ONNX nor safetensors nor GGUF, by its name and first bytes")
     }
 
     private static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }

@@ -52,6 +52,8 @@ public struct PassPipeline: Sendable {
             // A sum before a norm belongs to the norm; what is left goes to the linear before it.
             RewritePass(rule: LayerNormResidualFusion()),
             RewritePass(rule: LinearResidualFusion()),
+            // After all that look at a linear's operands: the weight is no f32 then.
+            RewritePass(rule: LinearOfCastFusion()),
             // After the linears have their biases and activations.
             LinearPacking(),
             // Fusions leave transposes that cancel and masks that are equal.

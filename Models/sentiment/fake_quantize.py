@@ -1,7 +1,7 @@
 """The effect of int8 weights, in float32: every weight is rounded to its int8 value and back.
 
 Symmetric, scale = max |row| / 127, one scale per output channel of a Linear and per row of an Embedding. Tables of less than
-1024 values (the token types) stay as they are, as in `mlconv --weights int8`.
+1024 values (the token types) stay as they are, as in `mlconv --quantize int8`.
 """
 
 import torch

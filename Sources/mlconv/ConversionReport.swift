@@ -3,6 +3,7 @@ import GraphIR
 import JSON
 import ModelConversion
 import Optimizer
+import Tensors
 
 /// What `mlconv` tells of a conversion.
 struct ConversionReport {
@@ -43,8 +44,22 @@ struct ConversionReport {
             for application in optimization.applications { text += "rule          \(application.rule): \(application.count)\n" }
             for miss in optimization.nearMisses { text += "not fused     \(miss)\n" }
         }
+        for line in quantizationLines { text += "quantised     \(line)\n" }
         if let differences { text += Self.text(differences) }
         return text
+    }
+
+    /// One line for each type: how many tensors, and the root mean square error relative to the weights.
+    private var quantizationLines: [String] {
+        guard let entries = model.quantization?.entries else { return [] }
+        return DType.allCases.compactMap { dtype in
+            let matching = entries.filter { $0.dtype == dtype }.sorted { $0.relativeError < $1.relativeError }
+            guard let least = matching.first, let most = matching.last else { return nil }
+            let mean = matching.reduce(0) { $0 + $1.relativeError } / Double(matching.count)
+            func percent(_ error: Double) -> String { String(format: "%.3f %%", error * 100) }
+            return "\(dtype.rawValue): \(matching.count) tensors, relative error \(percent(least.relativeError)) to "
+                + "\(percent(most.relativeError)) (\(most.name)), mean \(percent(mean))"
+        }
     }
 
     static func text(_ differences: [EquivalenceCheck.Difference]) -> String {
@@ -72,6 +87,14 @@ struct ConversionReport {
         if let optimization = model.optimization {
             add("rules", .object(optimization.applications.map { JSONMember(key: $0.rule, value: .integer($0.count)) }))
             add("near_misses", .array(optimization.nearMisses.map { ["rule": .string($0.rule), "node": .string($0.node), "reason": .string($0.reason)] }))
+        }
+        if let quantization = model.quantization {
+            add("quantized", .array(quantization.entries.map {
+                [
+                    "name": .string($0.name), "dtype": .string($0.dtype.rawValue), "elements": .integer($0.elements),
+                    "relative_error": .number($0.relativeError),
+                ]
+            }))
         }
         if let differences {
             add("check", .array(differences.map {

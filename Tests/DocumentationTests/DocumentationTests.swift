@@ -1,4 +1,5 @@
 import Foundation
+import GGUFConverter
 import ONNXConverter
 import TestSupport
 import Testing
@@ -31,6 +32,12 @@ import Testing
         for (domain, names) in ONNXImporter.supportedOperators {
             #expect(flowing.contains(names.joined(separator: ", ")), "the README's list of \(domain.isEmpty ? "ai.onnx" : domain) is not '\(names.joined(separator: ", "))'")
         }
+    }
+
+    @Test func readmeListsTheArchitecturesOfGGUF() throws {
+        let text = try String(contentsOf: Self.root.appendingPathComponent("README.md"), encoding: .utf8)
+        let list = GGUFImporter.architectures.map { "`\($0)`" }.joined(separator: ", ")
+        #expect(text.contains("architectures \(list)"), "the README's list of GGUF architectures is not \(list)")
     }
 
     /// Links inside the project lead somewhere.

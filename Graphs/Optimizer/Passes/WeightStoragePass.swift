@@ -1,0 +1,212 @@
+import GraphIR
+import Operators
+import Tensors
+
+/// Changes how large weights in full or half precision are stored: the weight of a linear becomes a constant in 16-bit floats or blocks, or
+/// one of int8 with a `dequantize` behind it, which the runtime does once at load. Embedding tables stay small in memory too:
+///
+///     gather(table, ids)   ->   gather(table_q8_0, ids)
+///     gather(table, ids)   ->   cast(gather(table_bf16, ids))
+///     gather(table, ids)   ->   cast(gather(table_i8, ids)) * expand_dims(gather(scale, ids), -1)
+///
+/// Runs last: fusions look for plain constants.
+public struct WeightStoragePass: Sendable {
+    public let storage: WeightStorage
+    /// Smaller constants (biases, norms) are left as they are.
+    static let minimumCount = 1024
+
+    public init(_ storage: WeightStorage) { self.storage = storage }
+
+    /// - Returns: Which constants changed, and by how much.
+    @discardableResult
+    public func run(_ graph: inout Graph) throws -> WeightStorageReport {
+        var rewriting = WeightStorageRewriting(graph, storage)
+        for node in graph.nodes { try rewriting.visit(node) }
+        graph = rewriting.finish()
+        return rewriting.report
+    }
+}
+
+/// One pass over a graph.
+private struct WeightStorageRewriting {
+    private var graph: Graph
+    private let storage: WeightStorage
+    private(set) var report = WeightStorageReport()
+    /// Constants behind casts to f32, by the cast's output.
+    private var casts: [ValueID: ValueID] = [:]
+    /// Constants that rows are gathered from.
+    private var tables: Set<ValueID> = []
+    private var stored: [Key: Stored?] = [:]
+    /// f32 values that took the place of values of 16 bits, whose casts to f32 go away.
+    private var widened: [ValueID: ValueID] = [:]
+    private var renamed: [ValueID: ValueID] = [:]
+
+    private struct Key: Hashable {
+        let id: ValueID
+        /// Along which dim scales run.
+        let axis: Int
+        let isTransposed: Bool
+    }
+
+    private struct Stored {
+        let values: ValueID
+        /// Of int8 only.
+        let scale: ValueID?
+        /// The f32 value of int8, once a dense layer needs it.
+        var restored: ValueID?
+    }
+
+    init(_ graph: Graph, _ storage: WeightStorage) {
+        self.graph = graph
+        self.storage = storage
+        for node in graph.nodes {
+            if let cast = node.op as? Cast, cast.to == .f32, let input = node.inputs[0], graph.constant(input) != nil {
+                casts[node.outputs[0]] = input
+            }
+        }
+        for node in graph.nodes {
+            if node.op is Gather, let id = node.inputs[0] { tables.insert(casts[id] ?? id) }
+        }
+        self.graph.nodes = []
+    }
+
+    func finish() -> Graph {
+        var result = graph
+        for index in result.outputs.indices { result.outputs[index].value = renamed[result.outputs[index].value] ?? result.outputs[index].value }
+        return result.compacted()
+    }
+
+    mutating func visit(_ original: Node) throws {
+        var node = original
+        node.inputs = node.inputs.map { input in input.map { renamed[$0] ?? $0 } }
+        if let linear = node.op as? Linear, let weight = node.inputs[1], let x = node.inputs[0], graph.type(x).dtype == .f32 {
+            try visit(linear, &node, weight)
+        } else if let gather = node.op as? Gather, gather.axis == 0, let table = node.inputs[0], let id = large(table),
+            let weights = try store(Key(id: id, axis: 0, isTransposed: false))
+        {
+            try replaceGather(node, weights)
+            return
+        } else if let cast = node.op as? Cast, cast.to == .f32, let input = node.inputs[0], let wide = widened[input] {
+            renamed[node.outputs[0]] = wide
+            return
+        }
+        graph.nodes.append(node)
+    }
+
+    private mutating func visit(_ linear: Linear, _ node: inout Node, _ weight: ValueID) throws {
+        guard let id = large(weight) else { return }
+        // Blocks lie along the rows of [out, in].
+        let isTransposed = storage.dtype.isBlock && linear.layout == .input_output
+        let key = Key(id: id, axis: linear.layout == .output_input ? 0 : 1, isTransposed: isTransposed)
+        guard let weights = try store(key) else { return }
+        if isTransposed { node.op = Linear(layout: .output_input, activation: linear.activation) }
+        guard let scale = weights.scale else {
+            node.inputs[1] = weights.values
+            return
+        }
+        if weights.restored == nil {
+            let name = "\(graph[id].name).f32"
+            stored[key]??.restored = try graph.add(Dequantize(axis: key.axis), [weights.values, scale], outputNames: [name])[0]
+        }
+        node.inputs[1] = stored[key]??.restored
+    }
+
+    /// Gathers stored rows and gives them back in f32.
+    private mutating func replaceGather(_ node: Node, _ weights: Stored) throws {
+        let (ids, output) = (node.inputs[1], node.outputs[0])
+        var rows = try graph.add(Gather(axis: 0), [weights.values, ids], name: node.name)[0]
+        if graph.type(rows).dtype != .f32 { rows = try graph.add(Cast(to: .f32), [rows], name: node.name)[0] }
+        if let scale = weights.scale {
+            let scales = try graph.add(Gather(axis: 0), [scale, ids], name: node.name)[0]
+            let columns = try graph.add(ExpandDims(axes: [-1]), [scales], name: node.name)[0]
+            rows = try graph.add(Binary(.mul), [rows, columns], name: node.name)[0]
+        }
+        if graph.type(output).dtype == .f32 {
+            // The last node takes the gather's place.
+            graph.nodes[graph.nodes.count - 1].outputs = [output]
+        } else {
+            widened[output] = rows
+            graph.nodes.append(Node(op: Cast(to: graph.type(output).dtype), inputs: [rows], outputs: [output], name: node.name))
+        }
+    }
+
+    /// The constant behind a weight, where it is a large one of floats that are stored otherwise.
+    private func large(_ weight: ValueID) -> ValueID? {
+        let id = casts[weight] ?? weight
+        guard let tensor = graph.constant(id), [.f32, .f16, .bf16].contains(tensor.dtype), tensor.dtype != storage.dtype, tensor.rank == 2,
+            tensor.count >= WeightStoragePass.minimumCount
+        else { return nil }
+        return id
+    }
+
+    /// - Returns: nil where the weight stays as it is.
+    private mutating func store(_ key: Key) throws -> Stored? {
+        if let known = stored[key] { return known }
+        guard var tensor = graph.constant(key.id) else { return nil }
+        let name = graph[key.id].name
+        if key.isTransposed { tensor = try Transpose(permutation: [1, 0]).evaluate(Inputs([tensor]))[0] }
+        guard let dtype = storage.storedType(width: tensor.shape[1], isTable: tables.contains(key.id)) else {
+            report.skipped.append("\(name): its rows of \(tensor.shape[1]) are no whole number of \(storage.rawValue) blocks")
+            stored[key] = .some(nil)
+            return nil
+        }
+        let result: Stored
+        let restored: Tensor
+        do {
+            if storage == .int8 {
+                let (values, scale) = try Self.quantize(tensor, axis: key.axis)
+                result = Stored(values: graph.addConstant("\(name).i8", values), scale: graph.addConstant("\(name).scale", scale))
+                restored = try Dequantize(axis: key.axis).evaluate(Inputs([values, scale]))[0]
+            } else {
+                let values = try tensor.converted(to: dtype)
+                result = Stored(values: graph.addConstant("\(name).\(dtype.rawValue)", values), scale: nil)
+                restored = values
+            }
+        } catch let error as TensorError {
+            throw OperatorError(.unsupported, "weight \(name): \(error)")
+        }
+        report.entries.append(.init(name: name, dtype: dtype, elements: tensor.count, relativeError: Self.difference(tensor, restored)))
+        stored[key] = result
+        return result
+    }
+
+    /// The root of the squared difference's sum, relative to that of the weights.
+    private static func difference(_ weights: Tensor, _ restored: Tensor) -> Double {
+        var (noise, total) = (0.0, 0.0)
+        for (a, b) in zip(weights.floats(), restored.floats()) {
+            noise += Double(a - b) * Double(a - b)
+            total += Double(a) * Double(a)
+        }
+        return total > 0 ? (noise / total).squareRoot() : 0
+    }
+
+    /// Symmetric quantisation with one scale per index of `axis` of a matrix: `scale = max |w| / 127`, values rounded to nearest.
+    private static func quantize(_ tensor: Tensor, axis: Int) throws -> (values: Tensor, scale: Tensor) {
+        let rows = tensor.shape[0]
+        let columns = tensor.shape[1]
+        let weights = tensor.floats()
+        var largest = [Float](repeating: 0, count: tensor.shape[axis])
+        for row in 0..<rows {
+            for column in 0..<columns {
+                let channel = axis == 0 ? row : column
+                let magnitude = abs(weights[row * columns + column])
+                guard magnitude.isFinite else {
+                    throw TensorError("element \(row * columns + column) is \(weights[row * columns + column]), which int8 cannot hold")
+                }
+                largest[channel] = max(largest[channel], magnitude)
+            }
+        }
+        let scales = largest.map { $0 > 0 ? $0 / 127 : 1 }
+        var values = [Int8](repeating: 0, count: weights.count)
+        for row in 0..<rows {
+            for column in 0..<columns {
+                let position = row * columns + column
+                let scaled = (weights[position] / scales[axis == 0 ? row : column]).rounded(.toNearestOrEven)
+                values[position] = Int8(max(-127, min(127, scaled)))
+            }
+        }
+        return (
+            try Tensor(elements: values, dtype: .i8, shape: tensor.shape), try Tensor(floats: scales, shape: [scales.count])
+        )
+    }
+}
