@@ -16,14 +16,15 @@ public struct ChatTemplate: Sendable {
     /// - Parameters:
     ///   - variables: An object; its members are the template's variables.
     ///   - now: What `strftime_now` takes for the time.
+    ///   - maximumSteps: How much work the template may do: expressions, statements, and 16 bytes of text each.
     /// - Throws: `TemplateError`; of kind `raised` where the template itself refuses the messages.
-    public func render(_ variables: JSONValue, now: TemplateClock = .current) throws -> String {
+    public func render(_ variables: JSONValue, now: TemplateClock = .current, maximumSteps: Int = 2_000_000) throws -> String {
         guard case .object(let members) = variables else {
             throw TemplateError(.evaluation, line: 1, "the variables are \(variables.kindName), not an object")
         }
         var scope = Scope()
         for member in members { scope.set(member.key, try TemplateValue(member.value)) }
-        return try Interpreter(variables: scope, now: now).render(statements)
+        return try Interpreter(variables: scope, now: now, maximumSteps: maximumSteps).render(statements)
     }
 
     /// Renders messages.

@@ -3,7 +3,7 @@
 /// Everything is bounded: steps (so that no loop runs for ever), depth of evaluation, the size of the output and of any value.
 /// Making and reading text costs steps too, so that the memory a template can ask for is bounded by the number of steps.
 final class Interpreter {
-    static let maximumSteps = 2_000_000
+    private let maximumSteps: Int
     /// Statements and expressions within each other, over all macros; each takes some stack.
     static let maximumDepth = 160
     static let maximumBytes = 16 << 20
@@ -21,8 +21,9 @@ final class Interpreter {
     private var depth = 0
     private var namespaces: [Namespace] = []
 
-    init(variables: Scope, now: TemplateClock) {
+    init(variables: Scope, now: TemplateClock, maximumSteps: Int) {
         scopes = [variables]
+        self.maximumSteps = maximumSteps
         self.now = now
     }
 
@@ -42,7 +43,7 @@ final class Interpreter {
 
     func charge(_ count: Int = 1) throws {
         steps = steps.addingReportingOverflow(count).overflow ? .max : steps + count
-        guard steps <= Self.maximumSteps else { throw limit("more than \(Self.maximumSteps) steps: does a loop not end?") }
+        guard steps <= maximumSteps else { throw limit("more than \(maximumSteps) steps: does a loop not end?") }
     }
 
     func charge(bytes: Int) throws { try charge(bytes / Self.bytesPerStep) }

@@ -26,10 +26,10 @@ import Testing
     }
 
     /// The error of a template; nil where it renders.
-    private static func error(_ source: String, _ variables: JSONValue = [:]) -> TemplateError? {
+    private static func error(_ source: String, _ variables: JSONValue = [:], maximumSteps: Int = 2_000_000) -> TemplateError? {
         onSmallStack {
             do {
-                _ = try ChatTemplate(source).render(variables)
+                _ = try ChatTemplate(source).render(variables, maximumSteps: maximumSteps)
                 return TemplateError?.none
             } catch { return error as? TemplateError ?? TemplateError(.syntax, line: 0, "another error: \(error)") }
         } ?? nil
@@ -78,12 +78,21 @@ import Testing
         repeated("x", 2 << 20),
     ]
 
+    /// Few steps, so that the tests are fast; a template that never ends uses up any number.
+    private static let fewSteps = 100_000
+
     @Test(arguments: endless) func boundedTime(_ source: String) throws {
         let start = Date()
-        let error = try #require(Self.error(source))
+        let error = try #require(Self.error(source, maximumSteps: Self.fewSteps))
         #expect(error.kind == .limit, "\(error)")
         #expect(!error.description.contains("\n"))
         #expect(Date().timeIntervalSince(start) < 60)
+    }
+
+    /// The bound that templates have when nobody says otherwise.
+    @Test func boundedTimeByDefault() throws {
+        let error = try #require(Self.error("{% for a in range(100000) %}{{ 'x' * 1000 }}{% endfor %}"))
+        #expect(error.kind == .limit && error.description.contains("2000000 steps"), "\(error)")
     }
 
     static let deep: [String] = [
@@ -145,7 +154,7 @@ import Testing
         let rendered = fuzzer.run { bytes in
             count += 1
             let source = String(decoding: bytes, as: UTF8.self)
-            if let error = Self.error(source, variables[count % variables.count]) {
+            if let error = Self.error(source, variables[count % variables.count], maximumSteps: Self.fewSteps) {
                 #expect(!error.reason.hasPrefix("another error") && !error.description.utf8.contains(0x0A), "\(JSONValue.string(source).text): \(error)")
             }
         }
