@@ -112,7 +112,9 @@ let package = Package(
         .testTarget(name: "GraphTests", dependencies: ["GraphFile", "Optimizer", "Operators", "TestSupport"]),
         .testTarget(
             name: "ConverterTests",
-            dependencies: ["ONNXConverter", "SafetensorsConverter", "GGUFConverter", "Runtime", "Optimizer", "TestSupport"]),
+            dependencies: [
+                "ONNXConverter", "SafetensorsConverter", "GGUFConverter", "ModelConversion", "Runtime", "Optimizer", "TestSupport",
+            ]),
         .testTarget(name: "RuntimeTests", dependencies: ["Runtime", "Optimizer", "TestSupport"]),
         .testTarget(name: "GenerationTests", dependencies: ["Tasks", "TestSupport"]),
         .testTarget(

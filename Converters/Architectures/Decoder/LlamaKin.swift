@@ -88,9 +88,7 @@ extension DecoderBuilder {
         let width = configuration.intermediateSize
         if form.isPacked {
             let packed = try linear(x, "\(name).gate_up_proj", to: 2 * width, hasBias: form.hasFeedForwardBias)
-            let half = try slice(packed, 2, 0..<width, name)
-            let gate = try configuration.activation.unary.map { try graph.apply($0, half, name: name) } ?? half
-            return try graph.apply(Binary(.mul), gate, try slice(packed, 2, width..<2 * width, name), name: name)
+            return try graph.apply(GatedActivation(configuration.activation), packed, name: name)
         }
         let gate = try linear(x, "\(name).gate_proj", to: width, configuration.activation, hasBias: form.hasFeedForwardBias)
         let up = try linear(x, "\(name).up_proj", to: width, hasBias: form.hasFeedForwardBias)
