@@ -81,7 +81,13 @@ public struct ModelConverter: Sendable {
             issues += try CheckpointImporter.check(folderOrFile: source.url, head: head, length: options.maximumLength).map { "\($0)" }
         case .gguf: issues += try GGUFImporter.check(source.url).map { "\($0)" }
         }
-        if options.tokenizer == nil, tokenizerLocation == nil {
+        if source.format == .gguf, options.tokenizer == nil, let vocabulary = try GGUFVocabulary(GGUFFile(contentsOf: source.url)) {
+            do {
+                _ = try Tokenizer(gguf: vocabulary)
+            } catch let error as TokenizerError {
+                issues.append("\(source.url.path): \(error)")
+            }
+        } else if options.tokenizer == nil, tokenizerLocation == nil {
             issues.append("\(source.url.path): no tokenizer.json or vocab.txt beside the model; the graph would take tensors only (--tokenizer PATH)")
         }
         return issues
@@ -99,6 +105,8 @@ public struct ModelConverter: Sendable {
         var opset: Int?
         /// Positions that the weights allow.
         var maximumPositions: Int?
+        /// The vocabulary inside the model file.
+        var vocabulary: GGUFVocabulary?
     }
 
     private var head: Head? {
@@ -162,7 +170,7 @@ public struct ModelConverter: Sendable {
             let (description, warnings) = try GGUFDescription.describe(conversion)
             return Imported(
                 graph: conversion.graph, description: description, warnings: conversion.warnings + warnings, files: [source.url],
-                maximumPositions: conversion.configuration.maximumPositions)
+                maximumPositions: conversion.configuration.maximumPositions, vocabulary: try GGUFVocabulary(conversion.file))
         }
     }
 
@@ -323,6 +331,13 @@ public struct ModelConverter: Sendable {
     }
 
     private func loadTokenizer(_ imported: inout Imported) throws -> [UInt8]? {
+        if options.tokenizer == nil, let vocabulary = imported.vocabulary {
+            let tokenizer = try Tokenizer(gguf: vocabulary)
+            // Some tokens are known by their text to end a turn.
+            let known = imported.description.generation?.endTokens ?? []
+            imported.description.generation?.endTokens += try vocabulary.endOfGenerationIDs.filter { !known.contains($0) }
+            return tokenizer.compiled()
+        }
         guard let url = tokenizerLocation else {
             if imported.description.inputs != nil {
                 imported.warnings.append("no tokenizer beside the model: the graph takes tensors only (--tokenizer PATH)")
