@@ -1,0 +1,76 @@
+import Foundation
+import JSON
+import TestSupport
+import Testing
+
+/// `mlconv` on GGUF files, and `--quantize`.
+@Suite struct ConvertGGUFToolTests {
+    let mlconv: ToolRunner
+    private let models = Fixtures.folder.appendingPathComponent("gguf")
+    private let topics = Fixtures.folder.appendingPathComponent("categorium-topics")
+
+    init() throws { mlconv = try ToolRunner("mlconv") }
+
+    @Test func convertsAGGUFFile() throws {
+        try Fixtures.withTemporaryFolder { folder in
+            // Known by its first bytes where its name does not tell.
+            let copy = folder.appendingPathComponent("model")
+            try FileManager.default.copyItem(at: models.appendingPathComponent("llama.gguf"), to: copy)
+            let graph = folder.appendingPathComponent("llama.graph").path
+            let result = try mlconv.run(copy.path, "-o", graph, "--json")
+            try #require(result.status == 0, "\(result.errorOutput)")
+            let report = try JSONParser.parse(try #require(result.lines.first))
+            #expect(report["description"]?["task"]?.stringValue == "text-generation")
+            #expect(report["description"]?["architecture"]?.stringValue == "llama")
+            let generation = try #require(report["description"]?["generation"])
+            #expect(generation["end_tokens"]?.arrayValue?.compactMap(\.intValue) == [2, 0])
+            #expect(generation["begin_token"]?.intValue == 1 && generation["context_length"]?.intValue == 128)
+            #expect(generation["sampled"]?.boolValue == true && generation["top_k"]?.intValue == 40)
+            #expect(report["description"]?["chat_template"]?.stringValue?.hasPrefix("{% for m in messages %}") == true)
+            let weights = try #require(report["weights"]?.arrayValue)
+            #expect(weights.compactMap { $0["dtype"]?.stringValue }.filter { $0.hasPrefix("q") } == ["q8_0", "q4_1"])
+            // The file's weights and no more.
+            let size = try #require(report["bytes"]?.intValue)
+            #expect(size < 130_000)
+        }
+    }
+
+    @Test func checkListsEverything() throws {
+        let fine = try mlconv.run("check", models.appendingPathComponent("gpt2.gguf").path, "--tokenizer", topics.path)
+        #expect(fine.status == 0, "\(fine.output)")
+        try Fixtures.withTemporaryFolder { folder in
+            var bytes = Array(try Data(contentsOf: models.appendingPathComponent("llama.gguf")))
+            // Another architecture: nothing of its metadata or tensors is known.
+            let place = try #require(bytes.indices.first { bytes[$0...].starts(with: "llama".utf8) })
+            bytes.replaceSubrange(place..<place + 5, with: "mamba".utf8)
+            let url = folder.appendingPathComponent("model.gguf")
+            try Data(bytes).write(to: url)
+            let result = try mlconv.run("check", url.path)
+            #expect(result.status == 1)
+            #expect(result.output.contains("general.architecture is \"mamba\", known are llama, gpt2"))
+            try Data(bytes.prefix(3000)).write(to: url)
+            let cut = try mlconv.run(url.path, "-o", folder.appendingPathComponent("m.graph").path)
+            #expect(cut.status == 1 && cut.output.isEmpty)
+            #expect(cut.errorOutput.split(separator: "\n").count == 1 && cut.errorOutput.contains("cut off or damaged"), "\(cut.errorOutput)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["model.gguf"])
+        }
+    }
+
+    @Test(arguments: [("q8_0", "q8_0"), ("q4_k", "q4_k"), ("bf16", "bf16"), ("int8", "i8")])
+    func quantizes(_ type: String, dtype: String) throws {
+        try Fixtures.withTemporaryFolder { folder in
+            let graph = folder.appendingPathComponent("topics.graph").path
+            let result = try mlconv.run(topics.path, "-o", graph, "--quantize", type, "--report", "--check")
+            #expect(result.status == 0, "\(result.errorOutput)")
+            #expect(result.output.contains("quantised     \(dtype): ") || (type == "q4_k" && result.output.contains("quantised     q4_1: ")))
+            #expect(result.output.contains("relative error") && result.output.contains("check         logits: largest difference"))
+        }
+    }
+
+    @Test func quantizeSaysWhatItDoesNotDo() throws {
+        let unknown = try mlconv.run(topics.path, "--report", "--quantize", "q3_k")
+        #expect(unknown.status != 0 && unknown.errorOutput.contains("--quantize takes one of f16, bf16, int8, q8_0, q4_0, q4_1, q4_k"))
+        let twice = try mlconv.run(models.appendingPathComponent("llama.gguf").path, "--report", "--quantize", "q8_0")
+        #expect(twice.status == 0 && twice.errorOutput.contains("--quantize changes nothing"), "\(twice.errorOutput)")
+    }
+}
