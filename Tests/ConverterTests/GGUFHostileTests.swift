@@ -77,7 +77,7 @@ private func message(_ body: () throws -> Void) -> String {
             #"f, tensor "t": its 16 bytes at offset 9223372036854775808 of the data lie beyond the end of the file: it is cut off or damaged"#),
         (make(tensors: 1) { $0.tensor("t", [4], type: 0, offset: 8); $0.data(40) }, #"f, tensor "t": its offset 8 is no multiple of the alignment 32"#),
         (make(tensors: 2) { $0.tensor("t", [4], type: 0, offset: 0); $0.tensor("t", [4], type: 0, offset: 0); $0.data(40) },
-            #"f, byte 61: the tensor "t" stands twice"#),
+            #"f, byte 57: the tensor "t" stands twice"#),
         (make(tensors: 2) { $0.tensor("t", [16], type: 0, offset: 0); $0.tensor("u", [4], type: 0, offset: 32); $0.data(64) },
             #"f, tensor "u": its data overlap those of tensor "t""#),
     ]
@@ -127,7 +127,7 @@ private func message(_ body: () throws -> Void) -> String {
         let bare = try Self.issues(Self.make(values: 7) {
             $0.string("general.architecture", "llama")
             for key in ["context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count"] {
-                $0.integer("llama.\(key)", key == "block_count" ? 1 : 32)
+                $0.integer("llama.\(key)", ["block_count": 1, "attention.head_count": 4][key] ?? 32)
             }
             $0.value("llama.attention.layer_norm_rms_epsilon", type: 6)
             $0.add(Float(1e-5).bitPattern)

@@ -22,7 +22,7 @@ public struct WeightStoragePass: Sendable {
     public func run(_ graph: inout Graph) throws -> WeightStorageReport {
         var rewriting = WeightStorageRewriting(graph, storage)
         for node in graph.nodes { try rewriting.visit(node) }
-        graph = rewriting.finish()
+        graph = try rewriting.finish()
         return rewriting.report
     }
 }
@@ -70,9 +70,12 @@ private struct WeightStorageRewriting {
         self.graph.nodes = []
     }
 
-    func finish() -> Graph {
+    func finish() throws -> Graph {
         var result = graph
         for index in result.outputs.indices { result.outputs[index].value = renamed[result.outputs[index].value] ?? result.outputs[index].value }
+        // Casts of what is stored anew have no use left; they would keep the old constants in the file.
+        var report = OptimizationReport()
+        _ = try DeadCode().run(&result, &report)
         return result.compacted()
     }
 
