@@ -13,7 +13,7 @@ SHELL = /bin/bash
 .PHONY: help demo test build models models-fetch fixtures install dependencies clean
 
 help:
-	@echo "make demo     install missing Debian packages, build, fetch and convert two models, classify, embed, search"
+	@echo "make demo     install missing Debian packages, build, fetch and convert three models, classify, embed, search, generate"
 	@echo "make test     build and run all tests"
 	@echo "make build    build the tools in release mode ($(RELEASE)/mlconv, $(RELEASE)/mlrun)"
 	@echo "make models   fetch and convert the models of Models/catalogue.json"

@@ -14,8 +14,8 @@ step() {
     "$@"
 }
 
-step python3 Models/fetch.py minilm minilm-int8
-step Models/convert.sh "$tools/mlconv" minilm minilm-int8
+step python3 Models/fetch.py minilm minilm-int8 smollm2
+step Models/convert.sh "$tools/mlconv" minilm minilm-int8 smollm2
 
 PATH="$tools:$PATH"
 step mlrun classify "I love this" "The parcel arrived on Tuesday." "Never again: it broke after a day."
@@ -33,3 +33,6 @@ You can change your login details in the account settings.
 Shipping takes three to five working days.
 TEXT
 step mlrun search --in "$lines" --top 3 "I forgot my login"
+
+step mlrun generate --greedy --max-tokens 24 --echo "The capital of France is"
+step mlrun chat --greedy --max-tokens 60 "Why is the sky blue?"

@@ -55,7 +55,7 @@ enum GenerationArguments {
     }
 
     static func model(_ arguments: Arguments) throws -> LanguageModel {
-        let url = try CommonOptions.modelURL(arguments, defaultTask: "generation")
+        let url = try CommonOptions.modelURL(arguments, defaultTask: "text-generation")
         return try LanguageModel(
             contentsOf: url, threads: try arguments.integer("threads", in: 1...1024), contextLength: try arguments.integer("context", in: 1...1 << 24))
     }
