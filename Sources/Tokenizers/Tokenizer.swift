@@ -14,7 +14,7 @@ public struct Tokenizer: Sendable {
 
     // MARK: - Reading
 
-    /// Reads a `tokenizer.json`, a BERT `vocab.txt`, or a folder with a `tokenizer.json`, a `vocab.txt` or `vocab.json` with
+    /// Reads a `tokenizer.json`, a BERT `vocab.txt`, a SentencePiece `.model`, or a folder with a `tokenizer.json`, a `vocab.txt` or `vocab.json` with
     /// `merges.txt`; from a folder also `tokenizer_config.json` and `special_tokens_map.json`.
     public init(contentsOf url: URL) throws {
         try self.init(compiled: TokenizerBytes(TokenizerFiles.compile(url)))
@@ -141,7 +141,7 @@ public struct Tokenizer: Sendable {
         max(pipeline.table.vocabulary.idLimit, (pipeline.table.added.tokens.last?.id ?? -1) + 1)
     }
 
-    /// What kind of model cuts the pieces: `WordPiece`, `BPE`, `ScoredBPE`, `Unigram` or `WordLevel`.
+    /// What kind of model cuts the pieces: `WordPiece`, `BPE`, `ScoredBPE`, `Unigram`, `WordLevel` or `MarkedWords`.
     public var modelName: String { type(of: pipeline.model).typeName }
 
     /// The tokens that were added to the model's vocabulary, in order of id.

@@ -19,6 +19,7 @@ enum Decoders {
         ReplaceDecoder.self,
         CTC.self,
         PieceDecoder.self,
+        SentencePieceDecoder.self,
         DecoderSequence.self,
     ]
 

@@ -10,6 +10,7 @@ enum TokenizerFiles {
         }
         guard isFolder.boolValue else {
             if url.pathExtension == "txt" { return try bert(url, folder: nil) }
+            if url.pathExtension == "model" { return try naming(url) { try SentencePieceTokenizer.compile(Array(try read(url))) } }
             return try json(url, folder: nil)
         }
         func exists(_ name: String) -> URL? {

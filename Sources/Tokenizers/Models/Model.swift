@@ -27,7 +27,7 @@ protocol Model: Sendable {
 
 enum Models {
     /// Every model that a tokenizer file can name.
-    static let all: [any Model.Type] = [WordPiece.self, BPE.self, ScoredBPE.self, Unigram.self, WordLevel.self]
+    static let all: [any Model.Type] = [WordPiece.self, BPE.self, ScoredBPE.self, Unigram.self, WordLevel.self, MarkedWords.self]
 
     static func read(_ json: ComponentJSON, vocabulary: Vocabulary, reader: CompiledReader) throws -> any Model {
         let name = try json.type()

@@ -18,6 +18,8 @@ struct Unigram: Model {
     private let unknownScore: Double
     /// Ids of `<0x00>` to `<0xFF>` when the model falls back to bytes.
     private let byteTokens: [UInt32?]?
+    /// Sums are 32-bit, as in SentencePiece; otherwise 64-bit.
+    private let isSinglePrecision: Bool
 
     init(_ json: ComponentJSON, vocabulary: Vocabulary, reader: CompiledReader) throws {
         trie = vocabulary.trie
@@ -34,7 +36,13 @@ struct Unigram: Model {
         } else {
             unknown = nil
         }
-        byteTokens = try json.bool("byte_fallback", default: false) ? ByteToken.ids(in: trie) : nil
+        isSinglePrecision = try json.bool("mlgraph_single_precision", default: false)
+        guard try json.bool("byte_fallback", default: false) else {
+            byteTokens = nil
+            return
+        }
+        let found = ByteToken.ids(in: trie)
+        byteTokens = found.contains { $0 != nil } ? found : vocabulary.byteTokens()
     }
 
     func tokenize(_ piece: UnsafeBufferPointer<UInt8>, into tokens: inout [ModelToken], _ workspace: ModelWorkspace) throws {
@@ -58,14 +66,14 @@ struct Unigram: Model {
                 if node < 0 { break }
                 index += 1
                 guard let id = trie.value(of: node) else { continue }
-                let candidate = Double(bitPattern: scores.uint64(Int(id))) + score
+                let candidate = rounded(Double(bitPattern: scores.uint64(Int(id))) + score)
                 if best[index].start < 0 || candidate > best[index].score {
                     best[index] = UnigramNode(score: candidate, start: Int32(truncatingIfNeeded: start), id: id)
                 }
                 if index - start == scalarLength { hasScalar = true }
             }
             if !hasScalar {
-                let candidate = unknownScore + score
+                let candidate = rounded(unknownScore + score)
                 let end = start + scalarLength
                 if best[end].start < 0 || candidate > best[end].score {
                     guard let unknown else { throw Self.missingUnknown }
@@ -75,6 +83,9 @@ struct Unigram: Model {
             start += scalarLength
         }
     }
+
+    @inline(__always)
+    private func rounded(_ score: Double) -> Double { isSinglePrecision ? Double(Float(score)) : score }
 
     private func backward(
         _ piece: UnsafeBufferPointer<UInt8>, _ best: [UnigramNode], into tokens: inout [ModelToken]

@@ -22,6 +22,7 @@ enum Normalizers {
         ByteLevelNormalizer.self,
         Precompiled.self,
         UnigramSpaces.self,
+        SentencePieceNormalizer.self,
         NormalizerSequence.self,
     ]
 
