@@ -35,12 +35,12 @@ def main() -> None:
     rows, logits = [], []
     for prompt in PROMPTS:
         ids = tokenizer.encode(prompt).ids
+        greedy = list(ids)
         with torch.no_grad():
             logits.append(model(input_ids=torch.tensor([ids])).logits[0, -1])
-            whole = model.generate(
-                torch.tensor([ids]), do_sample=False, max_new_tokens=LENGTH, min_new_tokens=LENGTH, pad_token_id=model.config.eos_token_id,
-            )
-        rows.append({"prompt": prompt, "ids": ids, "greedy": whole[0, len(ids) :].tolist()})
+            for _ in range(LENGTH):  # an end token is a token like any other here
+                greedy.append(model(input_ids=torch.tensor([greedy])).logits[0, -1].argmax().item())
+        rows.append({"prompt": prompt, "ids": ids, "greedy": greedy[len(ids) :]})
     (FOLDER / "tiny-gpt2.json").write_text(json.dumps({"prompts": rows}, indent=1) + "\n")
     save_file({"logits": torch.stack(logits).contiguous()}, FOLDER / "tiny-gpt2.safetensors")
 
