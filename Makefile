@@ -10,13 +10,14 @@ FIXTURES = Tests/Fixtures/unpacked
 RELEASE = .build/release
 SHELL = /bin/bash
 
-.PHONY: help demo test build models models-fetch fixtures install dependencies clean
+.PHONY: help demo test build models models-fetch fixtures install dependencies clean bench bench-quick bench-models
 
 help:
 	@echo "make demo     install missing Debian packages, build, fetch and convert three models, classify, embed, search, generate"
 	@echo "make test     build and run all tests"
 	@echo "make build    build the tools in release mode ($(RELEASE)/mlconv, $(RELEASE)/mlrun)"
 	@echo "make models   fetch and convert the models of Models/catalogue.json"
+	@echo "make bench    measure this project and its peers (Bench/README.md); make bench-quick a few cases"
 	@echo "make install  copy tools and models to PREFIX ($(PREFIX))"
 	@echo "make clean    remove everything that was built or unpacked; fetched models stay"
 
@@ -51,6 +52,25 @@ test: dependencies fixtures
 demo: build
 	@.ci/dependencies --fetch
 	@Models/demo.sh $(RELEASE)
+
+# Peers are optional: Bench/README.md says how to have them.
+BENCH_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
+MLBENCH = $(RELEASE)/mlbench
+
+bench: bench-models
+	$(MLBENCH) run --python $(BENCH_PYTHON) -o Bench/results/results.json
+	$(MLBENCH) table Bench/results/results.json > Bench/results/results.md
+	$(MLBENCH) chart Bench/results/results.json -o Bench/results/results.svg
+
+bench-quick: bench-models
+	$(MLBENCH) run --quick --python $(BENCH_PYTHON) -o Bench/results/quick.json
+	$(MLBENCH) table Bench/results/quick.json | tee Bench/results/quick.md
+	$(MLBENCH) chart Bench/results/quick.json -o Bench/results/quick.svg
+
+bench-models: models fixtures
+	$(SWIFT) build -c release --product mlbench
+	@mkdir -p Bench/results
+	$(BENCH_PYTHON) Bench/make_models.py --mlconv $(RELEASE)/mlconv
 
 install: build
 	install -d $(PREFIX)/bin $(PREFIX)/share/mlgraph/models

@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "Conversion", targets: ["ModelConversion"]),
         .executable(name: "mlconv", targets: ["mlconv"]),
         .executable(name: "mlrun", targets: ["mlrun"]),
+        .executable(name: "mlbench", targets: ["mlbench"]),
     ],
     targets: [
         // Sources: numbers and C
@@ -102,6 +103,11 @@ let package = Package(
         .executableTarget(
             name: "mlrun", dependencies: ["Tasks", "CommandLineTools", "CEditLine"], path: "Sources/mlrun"),
 
+        // Bench: this project and its peers in the same run
+        .target(name: "BenchmarkSuite", dependencies: ["Runtime", "CommandLineTools", "JSON"], path: "Bench/Suite"),
+        .executableTarget(
+            name: "mlbench", dependencies: ["BenchmarkSuite", "Tasks", "CommandLineTools"], path: "Bench/mlbench"),
+
         // Tests
         .target(name: "TestSupport", dependencies: ["Tensors", "JSON"], path: "Tests/TestSupport"),
         .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport"]),
@@ -121,6 +127,7 @@ let package = Package(
             name: "ConformanceTests",
             dependencies: ["ModelConversion", "Tasks", "TestSupport"], path: "Tests/Conformance"),
         .testTarget(name: "DocumentationTests", dependencies: ["Tasks", "ONNXConverter", "GGUFConverter", "TestSupport"]),
+        .testTarget(name: "BenchTests", dependencies: ["BenchmarkSuite", "TestSupport", "mlbench"]),
         .testTarget(name: "ToolTests", dependencies: ["CommandLineTools", "Tensors", "TestSupport", "mlconv", "mlrun"]),
     ],
     swiftLanguageModes: [.v6],
