@@ -57,6 +57,10 @@ public struct ModelConverter: Sendable {
         if options.optimizes {
             report = try PassPipeline.default.run(&graph)
         }
+        if imported.description.task == .generation, !graph.nodes.contains(where: { type(of: $0.op).usesCache }) {
+            let reason = report?.nearMisses.first { $0.rule == "key_value_cache" }.map { " (\($0))" } ?? ""
+            imported.warnings.append("the graph has no key-value cache\(reason); every step of a generation would need the whole text or a past")
+        }
         let quantization = try options.quantization.map { try WeightStoragePass($0).run(&graph) }
         if let quantization { imported.warnings += Self.warnings(quantization) }
         return ConvertedModel(
@@ -194,7 +198,7 @@ public struct ModelConverter: Sendable {
                 imported.description.task = .classification
             } else if let width = logits.dims.last?.fixedValue, width == imported.description.labels.count {
                 imported.description.task = .tokenClassification
-            } else if head == .causalLanguageModel {
+            } else if head == .causalLanguageModel || CausalInterface(imported.graph)?.pasts.isEmpty == false {
                 imported.description.task = .generation
             } else if head == .sequenceToSequence {
                 imported.description.task = .sequenceToSequence

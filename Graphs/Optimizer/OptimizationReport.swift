@@ -81,7 +81,7 @@ public struct FusionCounts: Sendable, Hashable {
     public init(_ graph: Graph) {
         for node in graph.nodes {
             switch node.op {
-            case is ScaledDotProductAttention: attention += 1
+            case is ScaledDotProductAttention, is CachedAttention: attention += 1
             case is LayerNorm: layerNorm += 1
             case is RMSNorm: rmsNorm += 1
             case let op as Unary where op.kind == .gelu || op.kind == .gelu_tanh: gelu += 1

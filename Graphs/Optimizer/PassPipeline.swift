@@ -27,6 +27,8 @@ public struct PassPipeline: Sendable {
         passes: [
             // First, so that all patterns see one float type and no casts back and forth.
             HalfPrecisionWidening(),
+            // Before shapes are settled: it gives inputs and their dims a meaning, or changes nothing.
+            KeyValueCachePass(),
             // Shapes become known and exporters' spellings alike; all rules build on that.
             Repeated(passes: simplification),
             // Before anything folds or fuses the float form of an int8 weight.
@@ -36,6 +38,13 @@ public struct PassPipeline: Sendable {
             RewritePass(rule: GatherOfCastFusion()),
             // After the shapes of heads are known, before linear takes the bias additions of q, k, v: it needs no more than the products.
             RewritePass(rule: AttentionFusion()),
+            // It looks for heads repeated for an attention.
+            RewritePass(rule: GroupedHeadFusion()),
+            // Before linear and norms take anything: it needs products and sums as they stand.
+            RewritePass(rule: RotaryFusion()),
+            RewritePass(rule: RotaryHalvesFusion()),
+            RewritePass(rule: RMSNormFusion()),
+            RewritePass(rule: RMSNormScaleFusion()),
             RewritePass(rule: LayerNormFusion()),
             // Each takes one more step into the layer_norm that stands before it.
             RewritePass(rule: LayerNormScaleFusion()),
@@ -60,7 +69,7 @@ public struct PassPipeline: Sendable {
             Repeated(passes: simplification),
         ])
 
-    private static let simplification: [any Pass] = [
+    static let simplification: [any Pass] = [
         // Types first: what folding learned makes more of them known.
         TypeInference(), ConstantFolding(), ShapeSimplification(), Canonicalise(),
         // After canonicalise, which takes away the broadcasts that change nothing.

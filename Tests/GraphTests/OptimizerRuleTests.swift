@@ -295,4 +295,65 @@ import Testing
         let zero = graph.replacing("%w = mul(%c, ", with: "constant %zero : f32[] = 200\n%s = sub(%c, %zero) : f32[2, 2]\n%w = mul(%s, ")
         #expect(reasons(try optimize(zero, DequantizeFusion()).report) == ["the zero point is no i8 of the scale's shape"])
     }
+
+    // MARK: rms_norm
+
+    private func rms(square: String = "pow(%x, %two)", tail: String) -> String {
+        """
+        input %x : f32[b, s, 4]
+        constant %two : f32[] = 2
+        constant %epsilon : f32[] = 1e-06
+        constant %scale : f32[4] = [1, 2, 3, 4]
+        %square = \(square) : f32[b, s, 4]
+        %mean = reduce_mean(%square) {axes = [-1], keepDims = true} : f32[b, s, 1]
+        %sum = add(%mean, %epsilon) : f32[b, s, 1]
+        \(tail)
+        """
+    }
+
+    @Test func rmsNorm() throws {
+        let fused = ["%y = rms_norm(%x, %scale) {epsilon = 1e-06} : f32[b, s, 4]", "output \"y\" = %y"]
+        for tail in [
+            "%r = rsqrt(%sum) : f32[b, s, 1]\n%n = mul(%x, %r) : f32[b, s, 4]\n%y = mul(%scale, %n) : f32[b, s, 4]\noutput \"y\" = %y",
+            "%q = sqrt(%sum) : f32[b, s, 1]\n%r = reciprocal(%q) : f32[b, s, 1]\n%n = mul(%x, %r) : f32[b, s, 4]\n%y = mul(%n, %scale) : f32[b, s, 4]\noutput \"y\" = %y",
+            "%q = sqrt(%sum) : f32[b, s, 1]\n%n = div(%x, %q) : f32[b, s, 4]\n%y = mul(%n, %scale) : f32[b, s, 4]\noutput \"y\" = %y",
+        ] {
+            #expect(try optimize(rms(tail: tail), RMSNormFusion(), RMSNormScaleFusion()).lines == fused)
+        }
+    }
+
+    /// A layer_norm's core has the same shape, around x - mean.
+    @Test func rmsNormLeavesLayerNormAlone() throws {
+        let (lines, report) = try optimize(norm(), RMSNormFusion(), LayerNormFusion())
+        #expect(lines == ["%y = layer_norm(%x) {epsilon = 1e-12, normalizedRank = 1} : f32[b, s, 4]", "output \"y\" = %y"])
+        #expect(report.count(of: "rms_norm") == 0)
+    }
+
+    // MARK: grouped heads
+
+    private func grouped(inserted: String, sizes: String) -> String {
+        """
+        input %q : f32[b, 4, s, 8]
+        input %k : f32[b, 2, s, 8]
+        input %v : f32[b, 2, s, 8]
+        %merged = dims() {elements = [b, 4, s, 8], isScalar = false} : i64[4]
+        %sizes = dims() {elements = [b, 2, 2, s, 8], isScalar = false} : i64[5]
+        %k1 = expand_dims(%k) {axes = [\(inserted)]} : f32[\(sizes)]
+        %k2 = expand(%k1, %sizes) : f32[b, 2, 2, s, 8]
+        %k3 = reshape(%k2, %merged) : f32[b, 4, s, 8]
+        %v1 = expand_dims(%v) {axes = [\(inserted)]} : f32[\(sizes)]
+        %v2 = expand(%v1, %sizes) : f32[b, 2, 2, s, 8]
+        %v3 = reshape(%v2, %merged) : f32[b, 4, s, 8]
+        %y = scaled_dot_product_attention(%q, %k3, %v3) {scale = 0.5, isCausal = false, emptyRowsAreZero = false} : f32[b, 4, s, 8]
+        output "y" = %y
+        """
+    }
+
+    @Test func groupedHeads() throws {
+        let copies = try optimize(grouped(inserted: "2", sizes: "b, 2, 1, s, 8"), GroupedHeadFusion())
+        #expect(copies.lines.contains { $0.hasPrefix("%y = scaled_dot_product_attention(%q, %k, %v)") }, "\(copies.lines)")
+        // Heads 0 1 0 1 are another order than 0 0 1 1.
+        let tiled = try optimize(grouped(inserted: "1", sizes: "b, 1, 2, s, 8"), GroupedHeadFusion())
+        #expect(reasons(tiled.report) == ["the heads of k are not repeated one by one"])
+    }
 }

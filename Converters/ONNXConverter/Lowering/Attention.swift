@@ -143,14 +143,22 @@ private func rotaryEmbedding(_ n: inout NodeLowering) throws {
         if let places = n.optionalInput(3) { cache = try n.apply(Gather(axis: 0), cache, places) }
         return try n.apply(ExpandDims(axes: [2]), cache)
     }
-    let cosines = try angles(&n, 1)
-    let sines = try angles(&n, 2)
-    let isInterleaved = try n.flag("interleaved")
+    let output = try turned(&n, input, cosines: angles(&n, 1), sines: angles(&n, 2), count: rotated, isInterleaved: n.flag("interleaved"))
+    if isPacked {
+        try n.result(Reshape(), output, n.sizes(x, 0..<3))
+    } else {
+        try n.result(Transpose(permutation: [0, 2, 1, 3]), output)
+    }
+}
+
+/// The first `count` elements of each head of `x` `[batch, length, heads, width]`, turned in pairs. Cosines and sines are `[.., length, 1, count / 2]`.
+func turned(
+    _ n: inout NodeLowering, _ x: ValueID, cosines: ValueID, sines: ValueID, count: Int, isInterleaved: Bool
+) throws -> ValueID {
+    guard let width = n.type(x).dims[3].fixedValue else { throw n.unsupported("a head width that is not known") }
     func half(_ n: inout NodeLowering, _ index: Int) throws -> ValueID {
-        if isInterleaved {
-            return try n.apply(Slice(axes: [3]), input, n.integers([index]), n.integers([rotated]), n.integers([2]))
-        }
-        return try n.sliced(input, axis: 3, from: index * (rotated / 2), to: (index + 1) * (rotated / 2))
+        if isInterleaved { return try n.apply(Slice(axes: [3]), x, n.integers([index]), n.integers([count]), n.integers([2])) }
+        return try n.sliced(x, axis: 3, from: index * (count / 2), to: (index + 1) * (count / 2))
     }
     let a = try half(&n, 0)
     let b = try half(&n, 1)
@@ -159,14 +167,10 @@ private func rotaryEmbedding(_ n: inout NodeLowering) throws {
     var output: ValueID
     if isInterleaved {
         let pairs = try n.apply(Concat(axis: 4), n.apply(ExpandDims(axes: [4]), real), n.apply(ExpandDims(axes: [4]), imaginary))
-        output = try n.apply(Reshape(zeroCopies: true), pairs, n.integers([0, 0, 0, rotated]))
+        output = try n.apply(Reshape(zeroCopies: true), pairs, n.integers([0, 0, 0, count]))
     } else {
         output = try n.apply(Concat(axis: 3), real, imaginary)
     }
-    if rotated < width { output = try n.apply(Concat(axis: 3), output, n.sliced(input, axis: 3, from: rotated, to: width)) }
-    if isPacked {
-        try n.result(Reshape(), output, n.sizes(x, 0..<3))
-    } else {
-        try n.result(Transpose(permutation: [0, 2, 1, 3]), output)
-    }
+    if count < width { output = try n.apply(Concat(axis: 3), output, n.sliced(x, axis: 3, from: count, to: width)) }
+    return output
 }

@@ -8,6 +8,8 @@ let normalizationRules: [String: OperatorTable.Rule] = [
     "LogSoftmax": { try softmax(&$0, .log_softmax) },
     "LayerNormalization": layerNormalization,
     "RMSNormalization": rmsNormalization,
+    // As onnxruntime's tools write it, in the standard domain though no specification has it.
+    "SimplifiedLayerNormalization": rmsNormalization,
     "LpNormalization": lpNormalization,
     "BatchNormalization": batchNormalization,
 ]
