@@ -38,6 +38,8 @@ public struct PassPipeline: Sendable {
             RewritePass(rule: GatherOfCastFusion()),
             // After the shapes of heads are known, before linear takes the bias additions of q, k, v: it needs no more than the products.
             RewritePass(rule: AttentionFusion()),
+            // Keys that were transposed for their product are transposed back now, which cancels.
+            Repeated(passes: simplification),
             // It looks for heads repeated for an attention.
             RewritePass(rule: GroupedHeadFusion()),
             // Before linear and norms take anything: it needs products and sums as they stand.

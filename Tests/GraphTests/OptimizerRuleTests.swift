@@ -340,10 +340,10 @@ import Testing
         %sizes = dims() {elements = [b, 2, 2, s, 8], isScalar = false} : i64[5]
         %k1 = expand_dims(%k) {axes = [\(inserted)]} : f32[\(sizes)]
         %k2 = expand(%k1, %sizes) : f32[b, 2, 2, s, 8]
-        %k3 = reshape(%k2, %merged) : f32[b, 4, s, 8]
+        %k3 = reshape(%k2, %merged) {zeroCopies = false} : f32[b, 4, s, 8]
         %v1 = expand_dims(%v) {axes = [\(inserted)]} : f32[\(sizes)]
         %v2 = expand(%v1, %sizes) : f32[b, 2, 2, s, 8]
-        %v3 = reshape(%v2, %merged) : f32[b, 4, s, 8]
+        %v3 = reshape(%v2, %merged) {zeroCopies = false} : f32[b, 4, s, 8]
         %y = scaled_dot_product_attention(%q, %k3, %v3) {scale = 0.5, isCausal = false, emptyRowsAreZero = false} : f32[b, 4, s, 8]
         output "y" = %y
         """

@@ -15,8 +15,9 @@ struct KeyValueCachePass: Pass {
 
     /// What brings every spelling to one attention operator.
     private static let preparation: [any Pass] = [
-        Repeated(passes: PassPipeline.simplification), RewritePass(rule: AttentionFusion()), RewritePass(rule: GroupedHeadFusion()),
-        Repeated(passes: PassPipeline.simplification),
+        Repeated(passes: PassPipeline.simplification), RewritePass(rule: AttentionFusion()),
+        // Keys that were transposed for their product are transposed back now, which cancels.
+        Repeated(passes: PassPipeline.simplification), RewritePass(rule: GroupedHeadFusion()), Repeated(passes: PassPipeline.simplification),
     ]
 
     func run(_ graph: inout Graph, _ report: inout OptimizationReport) throws -> Int {
