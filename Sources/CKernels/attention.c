@@ -3,8 +3,8 @@
 #include "attention_scratch.h"
 
 size_t ck_cached_attention_scratch(size_t positions) {
-    if (positions > SIZE_MAX / sizeof(float) - 1) return 0;
-    return positions ? positions : 1;
+    if (positions > SIZE_MAX / sizeof(float) / ck_cached_heads) return 0;
+    return positions ? positions * ck_cached_heads : 1;
 }
 
 size_t ck_attention_scratch(size_t keys, size_t head_size, size_t value_size) {

@@ -27,7 +27,8 @@ static ck_cpu_features_t detect(void) {
     unsigned eax1, ebx1, ecx1, edx1;
     found.avx512_bf16 = found.avx512 && __get_cpuid_count(7, 1, &eax1, &ebx1, &ecx1, &edx1) && (eax1 & (1u << 5));
 
-    if (found.avx2 && found.fma && found.f16c) found.best = found.avx512 ? ck_isa_avx512 : ck_isa_avx2;
+    if (found.avx2 && found.fma && found.f16c)
+        found.best = found.avx512_vnni ? ck_isa_avx512_vnni : found.avx512 ? ck_isa_avx512 : ck_isa_avx2;
     return found;
 }
 #else
@@ -45,6 +46,7 @@ static const ck_kernel_table *table_of(ck_isa isa) {
 #if defined(__x86_64__)
     case ck_isa_avx2: return &ck_kernels_avx2;
     case ck_isa_avx512: return &ck_kernels_avx512;
+    case ck_isa_avx512_vnni: return &ck_kernels_avx512_vnni;
 #endif
     default: return &ck_kernels_baseline;
     }
@@ -77,6 +79,7 @@ const char *ck_isa_name(ck_isa isa) {
     switch (isa) {
     case ck_isa_avx2: return "AVX2";
     case ck_isa_avx512: return "AVX-512";
+    case ck_isa_avx512_vnni: return "AVX-512 VNNI";
     default: break;
     }
 #if defined(__x86_64__)

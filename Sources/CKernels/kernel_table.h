@@ -69,7 +69,32 @@
            (n, c, multiplier, multiplier_step, zero, y))                                                               \
     KERNEL(void, requantize_u8,                                                                                        \
            (size_t n, const int32_t *c, const float *multiplier, size_t multiplier_step, int32_t zero, uint8_t *y),    \
-           (n, c, multiplier, multiplier_step, zero, y))
+           (n, c, multiplier, multiplier_step, zero, y))                                                                        \
+    KERNEL(void, rotary_angles,                                                                                        \
+           (size_t n, float position, const float *frequencies, float factor, float *cosines, float *sines),           \
+           (n, position, frequencies, factor, cosines, sines))                                                         \
+    KERNEL(void, rotate_f32,                                                                                           \
+           (bool interleaved, size_t heads, size_t width, size_t pairs, const float *cosines, const float *sines,      \
+            const float *x, float *y),                                                                                 \
+           (interleaved, heads, width, pairs, cosines, sines, x, y))                                                   \
+    KERNEL(void, dequantize_weights, (ck_weight type, size_t n, const void *w, float *y), (type, n, w, y))             \
+    KERNEL(void, quantize_activations, (size_t k, const float *x, void *activations), (k, x, activations))             \
+    KERNEL(void, block_product,                                                                                        \
+           (ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m, const void *activations,  \
+            float *c, size_t ldc, const ck_epilogue *epilogue),                                                        \
+           (type, n_begin, n_end, k, w, m, activations, c, ldc, epilogue))                                             \
+    KERNEL(void, float_product,                                                                                        \
+           (ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m, const float *x, size_t lda,\
+            float *c, size_t ldc, const ck_epilogue *epilogue),                                                        \
+           (type, n_begin, n_end, k, w, m, x, lda, c, ldc, epilogue))                                                  \
+    KERNEL(void, column_product,                                                                                       \
+           (size_t n_begin, size_t n_end, size_t n, size_t k, const float *w, size_t m, const float *x, size_t lda,    \
+            float *c, size_t ldc, const ck_epilogue *epilogue),                                                        \
+           (n_begin, n_end, n, k, w, m, x, lda, c, ldc, epilogue))                                                     \
+    KERNEL(void, float_gemm,                                                                                           \
+           (ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m, const float *x, size_t lda,\
+            float *c, size_t ldc, const ck_epilogue *epilogue, float *scratch),                                        \
+           (type, n_begin, n_end, k, w, m, x, lda, c, ldc, epilogue, scratch))
 
 #define CK_POINTER(result, name, parameters, arguments) result(*name) parameters;
 typedef struct {
@@ -81,6 +106,7 @@ extern const ck_kernel_table ck_kernels_baseline;
 #if defined(__x86_64__)
 extern const ck_kernel_table ck_kernels_avx2;
 extern const ck_kernel_table ck_kernels_avx512;
+extern const ck_kernel_table ck_kernels_avx512_vnni;
 #endif
 
 #endif

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sched.h>
@@ -13,28 +15,37 @@
 
 enum {
     most_workers = 255,
-    /// How often a thread that waits looks before it sleeps: some 20 microseconds, the gap between two nodes of a plan.
-    spins = 1000,
+    /// How long a thread that waits looks before it sleeps: more than the gaps between the nodes of a plan, of which a token of
+    /// generated text has hundreds; waking a sleeper takes as long as such a node.
+    spin_nanoseconds = 50000,
+    /// Looks between two of the clock.
+    spins = 32,
+    /// In `state`: no more workers may enter the job, or the count of those that did; above them the job's number.
+    closed = 1 << 15,
+    entered_mask = closed - 1,
+    job_step = 1 << 16,
 };
 
 /// Held by the call that has the workers.
 static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER;
 
-/// Guards what follows, up to `next`.
+/// Guards sleeping and waking, and starting workers.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_arrived = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t worker_left = PTHREAD_COND_INITIALIZER;
-static size_t workers, sleeping;
-static bool is_open;
-static size_t job_threads, job_entered, job_count;
-static pool_body job_body;
-static void *job_context;
+static size_t workers;
+static atomic_size_t sleeping;
+static atomic_bool is_caller_asleep;
 
+/// The job: its number, whether it is closed, and how many workers have entered. A worker enters by counting itself; from then on the job
+/// stays as it is until the worker has left.
+static _Atomic(uint64_t) state = closed;
+static atomic_size_t left;
+static atomic_size_t job_threads, job_count;
+static _Atomic(pool_body) job_body;
+static _Atomic(void *) job_context;
+/// The next piece.
 static atomic_size_t next;
-/// Workers inside the job.
-static atomic_size_t active;
-/// Counts jobs; workers wait for it to change.
-static atomic_size_t epoch;
 
 static void relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -64,33 +75,69 @@ static void run_pieces(pool_body body, void *context, size_t count, size_t worke
     }
 }
 
+static int64_t nanoseconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static bool is_new_job(uint64_t seen) { return atomic_load_explicit(&state, memory_order_relaxed) / job_step != seen / job_step; }
+
+static bool have_all_left(size_t entered) { return atomic_load_explicit(&left, memory_order_acquire) == entered; }
+
+/// Waits until there is another job than that of `seen`.
+static void await_job(uint64_t seen) {
+    const int64_t end = nanoseconds() + spin_nanoseconds;
+    do {
+        for (int i = 0; i < spins; i++) {
+            if (is_new_job(seen)) return;
+            relax();
+        }
+    } while (nanoseconds() < end);
+    pthread_mutex_lock(&lock);
+    // Either this thread sees the new job, or the caller sees this sleeper: both sides write before they read.
+    atomic_fetch_add(&sleeping, 1);
+    while (atomic_load(&state) / job_step == seen / job_step) pthread_cond_wait(&work_arrived, &lock);
+    atomic_fetch_sub(&sleeping, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+static void await_workers(size_t entered) {
+    const int64_t end = nanoseconds() + spin_nanoseconds;
+    do {
+        for (int i = 0; i < spins; i++) {
+            if (have_all_left(entered)) return;
+            relax();
+        }
+    } while (nanoseconds() < end);
+    pthread_mutex_lock(&lock);
+    atomic_store(&is_caller_asleep, true);
+    while (atomic_load(&left) != entered) pthread_cond_wait(&worker_left, &lock);
+    atomic_store(&is_caller_asleep, false);
+    pthread_mutex_unlock(&lock);
+}
+
 static void *worker_main(void *unused) {
     (void)unused;
-    size_t seen = 0;
+    uint64_t seen = 0;
     for (;;) {
-        for (int i = 0; i < spins && atomic_load_explicit(&epoch, memory_order_relaxed) == seen; i++) relax();
-        pthread_mutex_lock(&lock);
-        while (atomic_load_explicit(&epoch, memory_order_relaxed) == seen) {
-            sleeping++;
-            pthread_cond_wait(&work_arrived, &lock);
-            sleeping--;
+        await_job(seen);
+        seen = atomic_load_explicit(&state, memory_order_acquire);
+        size_t worker = 0;
+        while (!(seen & closed) && (seen & entered_mask) + 1 < atomic_load_explicit(&job_threads, memory_order_relaxed)) {
+            if (!atomic_compare_exchange_weak_explicit(&state, &seen, seen + 1, memory_order_acquire, memory_order_acquire)) continue;
+            worker = (seen & entered_mask) + 1;
+            break;
         }
-        seen = atomic_load_explicit(&epoch, memory_order_relaxed);
-        if (!is_open || job_entered + 1 >= job_threads) {
+        if (worker == 0) continue;
+        run_pieces(atomic_load_explicit(&job_body, memory_order_relaxed), atomic_load_explicit(&job_context, memory_order_relaxed),
+                   atomic_load_explicit(&job_count, memory_order_relaxed), worker);
+        atomic_fetch_add(&left, 1);
+        if (atomic_load(&is_caller_asleep)) {
+            pthread_mutex_lock(&lock);
+            pthread_cond_signal(&worker_left);
             pthread_mutex_unlock(&lock);
-            continue;
         }
-        const size_t worker = ++job_entered, count = job_count;
-        const pool_body body = job_body;
-        void *const context = job_context;
-        atomic_fetch_add_explicit(&active, 1, memory_order_relaxed);
-        pthread_mutex_unlock(&lock);
-
-        run_pieces(body, context, count, worker);
-
-        pthread_mutex_lock(&lock);
-        if (atomic_fetch_sub_explicit(&active, 1, memory_order_release) == 1) pthread_cond_signal(&worker_left);
-        pthread_mutex_unlock(&lock);
     }
     return NULL;
 }
@@ -115,27 +162,28 @@ void pool_parallel_for(size_t threads, size_t count, pool_body body, void *conte
         for (size_t piece = 0; piece < count; piece++) body(context, piece, 0);
         return;
     }
-    pthread_mutex_lock(&lock);
-    start_workers(threads - 1);
-    job_body = body;
-    job_context = context;
-    job_count = count;
-    job_threads = threads;
-    job_entered = 0;
-    is_open = true;
+    if (workers < (threads - 1 < most_workers ? threads - 1 : most_workers)) {
+        pthread_mutex_lock(&lock);
+        start_workers(threads - 1);
+        pthread_mutex_unlock(&lock);
+    }
+    // Nobody is inside a job here, so nobody reads these until the new number is seen.
+    atomic_store_explicit(&job_body, body, memory_order_relaxed);
+    atomic_store_explicit(&job_context, context, memory_order_relaxed);
+    atomic_store_explicit(&job_count, count, memory_order_relaxed);
+    atomic_store_explicit(&job_threads, threads, memory_order_relaxed);
     atomic_store_explicit(&next, 0, memory_order_relaxed);
-    atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
-    if (sleeping) pthread_cond_broadcast(&work_arrived);
-    pthread_mutex_unlock(&lock);
+    atomic_store_explicit(&left, 0, memory_order_relaxed);
+    atomic_store(&state, (atomic_load_explicit(&state, memory_order_relaxed) / job_step + 1) * job_step);
+    if (atomic_load(&sleeping)) {
+        pthread_mutex_lock(&lock);
+        pthread_cond_broadcast(&work_arrived);
+        pthread_mutex_unlock(&lock);
+    }
 
     run_pieces(body, context, count, 0);
 
-    pthread_mutex_lock(&lock);
-    is_open = false;  // who comes late stays out
-    pthread_mutex_unlock(&lock);
-    for (int i = 0; i < spins && atomic_load_explicit(&active, memory_order_acquire); i++) relax();
-    pthread_mutex_lock(&lock);
-    while (atomic_load_explicit(&active, memory_order_acquire)) pthread_cond_wait(&worker_left, &lock);
-    pthread_mutex_unlock(&lock);
+    // Who comes late stays out.
+    await_workers((size_t)(atomic_fetch_or(&state, closed) & entered_mask));
     pthread_mutex_unlock(&owner);
 }

@@ -1,10 +1,19 @@
 import CWorkerPool
 
-/// The process's worker threads. Work is cut into pieces by its shape alone, so that results do not depend on how many threads
-/// there are.
+/// The process's worker threads. Work is cut into pieces by its shape alone, or where results do not depend on the cut, so that they do not
+/// depend on how many threads there are.
 enum WorkerPool {
     /// The CPUs that the process may use.
     static var processorCount: Int { Int(pool_processor_count()) }
+
+    /// Rows of a matrix for each piece of work that reads it once: pieces so long that memory streams, and enough of them to share out evenly.
+    /// For kernels whose rows stand alone, so that the cut, which depends on the threads, changes no result.
+    static func rowsPerPiece(rows: Int, rowBytes: Int, threads: Int) -> Int {
+        let shares = 4 * max(threads, 1)
+        let even = (rows + shares - 1) / shares
+        let least = 16_384 / max(rowBytes, 1), most = 262_144 / max(rowBytes, 1)
+        return (max(least, min(most, even), 1) + 3) / 4 * 4
+    }
 
     /// Calls `body(piece, worker)` for every piece in `0..<count`, on up to `threads` threads at once; `worker` is below `threads`.
     /// Bodies may write only what no other piece touches.

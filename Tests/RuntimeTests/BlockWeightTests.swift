@@ -24,6 +24,7 @@ import Testing
             return try #require(outputs["logits"])
         }
         let (actual, expected) = (try run(table), try run(table.converted(to: .f32)))
-        #expect(difference(actual, expected) < 2e-5)
+        // Block kernels round activations to 16 bits: 3e-5 of the largest, against sums of 256 products of numbers up to 2.
+        #expect(difference(actual, expected) < (dtype.isBlock ? 1e-3 : 2e-5))
     }
 }

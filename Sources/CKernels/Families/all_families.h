@@ -3,6 +3,8 @@
 
 // a * b + c becomes one FMA where the version has it.
 #pragma STDC FP_CONTRACT ON
+// Vectors wider than a register pass between functions that are always inlined, so that no calling convention matters.
+#pragma clang diagnostic ignored "-Wpsabi"
 
 #include "vector.h"
 #include "vector_math.h"
@@ -11,8 +13,13 @@
 #include "gemm.h"
 #include "attention.h"
 #include "cached_attention.h"
+#include "rotary.h"
 #include "convert.h"
 #include "int8.h"
+#include "block_types.h"
+#include "block_products.h"
+#include "block_panels.h"
+#include "weight_products.h"
 
 #define CK_ENTRY(result, name, parameters, arguments) .name = name,
 #define CK_TABLE                                                                                                       \

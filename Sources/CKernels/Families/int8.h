@@ -27,6 +27,14 @@ CK_INLINE vu multiply_pairs(vs a, vs b) {
 #endif
 }
 
+CK_INLINE vu add_multiplied_pairs(vu sum, vs a, vs b) {
+#if defined(CK_VNNI)
+    return (vu)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#else
+    return sum + multiply_pairs(a, b);
+#endif
+}
+
 /// `pairs` pairs of k: rows of A at a (CK_INT8_K_BLOCK apart) times one panel of B.
 CK_INLINE void int8_tile(const int rows, size_t pairs, const int16_t *a, const int8_t *b,
                          uint32_t out[CK_INT8_ROWS][ck_gemm_panel]) {
@@ -49,7 +57,7 @@ CK_INLINE void int8_tile(const int rows, size_t pairs, const int16_t *a, const i
             __builtin_memcpy(&pair, a + (size_t)r * CK_INT8_K_BLOCK + 2 * p, sizeof pair);
             const vs x = (vs)all_int(pair);
 #pragma clang loop unroll(full)
-            for (int j = 0; j < CK_PANEL_VECTORS; j++) sum[r][j] += multiply_pairs(x, column[j]);
+            for (int j = 0; j < CK_PANEL_VECTORS; j++) sum[r][j] = add_multiplied_pairs(sum[r][j], x, column[j]);
         }
     }
 #pragma clang loop unroll(full)

@@ -93,3 +93,18 @@ CK_INLINE float min_lanes(vf v) {
     for (int i = 1; i < CK_LANES; i++) result = min_number(result, v[i]);
     return result;
 }
+
+// Eight lanes in every version, whatever its registers hold: for loops whose order of sums is part of their layout.
+
+typedef int32_t s32x8 __attribute__((vector_size(32), may_alias));
+typedef float f32x8 __attribute__((vector_size(32), may_alias));
+typedef float f32x4 __attribute__((vector_size(16), may_alias));
+
+CK_INLINE f32x8 all_f32x8(float s) { return s - (f32x8){0}; }
+CK_INLINE f32x8 to_f32x8(s32x8 x) { return __builtin_convertvector(x, f32x8); }
+
+CK_INLINE f32x8 load_f32x8(const float *p) {
+    f32x8 v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}

@@ -19,6 +19,8 @@
 #include "ck_gemm.h"
 #include "ck_int8.h"
 #include "ck_isa.h"
+#include "ck_rotary.h"
 #include "ck_rows.h"
+#include "ck_weights.h"
 
 #endif

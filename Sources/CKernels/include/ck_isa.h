@@ -17,6 +17,8 @@ typedef enum {
     ck_isa_avx2 = 1,
     /// x86-64 with AVX-512 F, BW, DQ and VL (Skylake-X, Zen 4, and later).
     ck_isa_avx512 = 2,
+    /// The same with VNNI (Cascade Lake, Ice Lake, Zen 4, and later).
+    ck_isa_avx512_vnni = 3,
 } ck_isa;
 
 typedef struct {

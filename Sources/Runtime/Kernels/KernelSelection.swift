@@ -12,7 +12,7 @@ enum KernelSelection {
 
     private static func direct(_ request: KernelRequest) -> (any Kernel)? {
         switch request.op {
-        case let op as Linear: return LinearKernel(op, request)
+        case let op as Linear: return StoredLinearKernel(op, request) ?? LinearKernel(op, request)
         case let op as GatedActivation: return GatedActivationKernel(op, request)
         case let op as MatMul: return MatMulKernel(op, request)
         case let op as ScaledDotProductAttention: return AttentionKernel(op, request)
@@ -28,7 +28,7 @@ enum KernelSelection {
         case is Select: return SelectKernel(request)
         case is Cast: return castKernel(request)
         case let op as Reduce: return ReduceKernel(op, request)
-        case let op as Gather: return GatherKernel(op, request)
+        case let op as Gather: return StoredGatherKernel(op, request) ?? GatherKernel(op, request)
         case let op as Concat: return ConcatKernel(op, request)
         case let op as Transpose: return CopyKernel(op, request)
         case let op as Slice: return CopyKernel(op, request)

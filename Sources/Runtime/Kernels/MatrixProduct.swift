@@ -31,14 +31,19 @@ struct MatrixProduct: Sendable {
     private static let rowBlock = 96
     private static let columnBlock = 128
 
+    /// With so few rows the time is that of reading B once: nothing is packed or copied.
+    static let fewRows = 4
+
     var name: String {
-        "\(packed != nil ? "packed gemm" : MatrixLibrary.prefersBLAS(m: m, n: n, k: k) ? "blas" : "gemm") [\(m), \(k)] x [\(k), \(n)]"
+        let kind = packed != nil ? "packed gemm" : m <= Self.fewRows ? "matrix-vector" : MatrixLibrary.prefersBLAS(m: m, n: n, k: k) ? "blas" : "gemm"
+        return "\(kind) [\(m), \(k)] x [\(k), \(n)]"
     }
 
     func run(
         _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>, bias: UnsafePointer<Float>? = nil,
         residual: UnsafePointer<Float>? = nil, threads: Int
     ) {
+        if packed == nil, m <= Self.fewRows { return read(a, b, c, bias: bias, residual: residual, threads: threads) }
         let rowTiles = (m + Self.rowBlock - 1) / Self.rowBlock
         let columnTiles = (n + Self.columnBlock - 1) / Self.columnBlock
         WorkerPool.parallelFor(threads: threads, count: rowTiles * columnTiles) { piece, _ in
@@ -55,6 +60,27 @@ struct MatrixProduct: Sendable {
                 multiply(
                     rows.count, columns.count, a + rows.lowerBound * k, lda: k, false, matrix, ldb: isTransposed ? k : n, target, ldc: n)
                 finish(rows, columns, c, bias, residual)
+            }
+        }
+    }
+
+    /// Few rows against B as it is stored.
+    private func read(
+        _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>, bias: UnsafePointer<Float>?,
+        residual: UnsafePointer<Float>?, threads: Int
+    ) {
+        // Rows of B as stored are read whole; of B the other way round each piece reads some columns.
+        let block = isTransposed
+            ? WorkerPool.rowsPerPiece(rows: n, rowBytes: k * MemoryLayout<Float>.size, threads: threads) : min(512, max(64, (n / 8 + 15) / 16 * 16))
+        let epilogue = ck_epilogue(bias: bias, activation: activation, residual: residual, residual_ld: n, accumulate: false)
+        WorkerPool.parallelFor(threads: threads, count: (n + block - 1) / block) { piece, _ in
+            let (first, end) = (piece * block, min(piece * block + block, n))
+            withUnsafePointer(to: epilogue) { epilogue in
+                if isTransposed {
+                    ck_float_product(ck_weight_f32, first, end, k, b, m, a, k, c, n, epilogue)
+                } else {
+                    ck_column_product(first, end, n, k, b, m, a, k, c, n, epilogue)
+                }
             }
         }
     }
@@ -110,7 +136,7 @@ struct LinearKernel: Kernel {
 
 /// The second operand in panels, when it is a constant and panels are faster.
 private func packedWeight(_ request: KernelRequest, m: Int, n: Int, k: Int, _ isTransposed: Bool) -> Storage? {
-    guard let id = request.weight(1), let weight = request.constant(1), m > 0, !MatrixLibrary.prefersBLASToPacked(m: m, n: n, k: k) else {
+    guard let id = request.weight(1), let weight = request.constant(1), m > MatrixProduct.fewRows, !MatrixLibrary.prefersBLASToPacked(m: m, n: n, k: k) else {
         return nil
     }
     return request.store.packed(id, weight, k: k, n: n, isTransposed: isTransposed)

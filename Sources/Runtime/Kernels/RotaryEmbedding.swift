@@ -1,4 +1,4 @@
-import Foundation
+import CKernels
 import GraphIR
 import Operators
 import Tensors
@@ -39,29 +39,9 @@ struct RotaryEmbeddingKernel: Kernel {
             let cosines = memory.scratch.assumingMemoryBound(to: Float.self) + worker * 2 * pairs
             let sines = cosines + pairs
             let position = Float(positions[sharesPositions ? token % sequence : token])
-            for pair in 0..<pairs {
-                let angle = position * frequencies[pair]
-                cosines[pair] = cosf(angle) * op.factor
-                sines[pair] = sinf(angle) * op.factor
-            }
-            for head in 0..<heads {
-                let from = x + (token * heads + head) * width
-                let to = output + (token * heads + head) * width
-                if op.isInterleaved {
-                    for pair in 0..<pairs {
-                        let (a, b) = (from[2 * pair], from[2 * pair + 1])
-                        to[2 * pair] = a * cosines[pair] - b * sines[pair]
-                        to[2 * pair + 1] = a * sines[pair] + b * cosines[pair]
-                    }
-                } else {
-                    for pair in 0..<pairs {
-                        let (a, b) = (from[pair], from[pair + pairs])
-                        to[pair] = a * cosines[pair] - b * sines[pair]
-                        to[pair + pairs] = a * sines[pair] + b * cosines[pair]
-                    }
-                }
-                if from != UnsafePointer(to), width > 2 * pairs { (to + 2 * pairs).update(from: from + 2 * pairs, count: width - 2 * pairs) }
-            }
+            ck_rotary_angles(pairs, position, frequencies, op.factor, cosines, sines)
+            let start = token * heads * width
+            ck_rotate_f32(op.isInterleaved, heads, width, pairs, cosines, sines, x + start, output + start)
         }
     }
 }

@@ -1,0 +1,203 @@
+// Many rows of activations times block-quantised weights: some columns of C are unpacked once into panels of 16-bit pairs, 16 columns side by
+// side, and multiplied with all rows as a matrix, 32 integers of k at a time.
+
+/// Columns that are unpacked at once, and 32s of k.
+#define CK_BLOCK_COLUMNS 64
+#define CK_BLOCK_GROUPS 8
+
+#if defined(CK_AVX512)
+#define CK_BLOCK_ROWS 8
+#elif defined(CK_AVX2) || defined(__aarch64__)
+#define CK_BLOCK_ROWS 4
+#else
+#define CK_BLOCK_ROWS 2
+#endif
+
+/// 32 rows of k and 16 columns: for each pair of rows the two numbers of every column side by side, and how a column's sum becomes a float.
+typedef struct {
+    int32_t pairs[16][ck_gemm_panel];
+    float scale[ck_gemm_panel], offset[ck_gemm_panel];
+} block_panel;
+
+CK_INLINE void transpose_eight(const int32_t *from, size_t from_row, int32_t *to, size_t to_row) {
+    s32x8 a[8], b[8];
+    for (int i = 0; i < 8; i++) __builtin_memcpy(&a[i], from + (size_t)i * from_row, sizeof a[i]);
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        b[2 * i + 1] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            a[4 * i + 2 * j] = __builtin_shufflevector(b[4 * i + j], b[4 * i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[4 * i + 2 * j + 1] = __builtin_shufflevector(b[4 * i + j], b[4 * i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int i = 0; i < 8; i++) __builtin_memcpy(to + (size_t)i * to_row, &b[i], sizeof b[i]);
+}
+
+/// Unpacks `groups` 32s of k of up to 16 rows of W, which start at w.
+CK_INLINE void fill_panels(ck_weight type, size_t groups, size_t columns, const uint8_t *w, size_t row_bytes, block_panel *panels) {
+    int32_t rows[CK_BLOCK_GROUPS][ck_gemm_panel][16];
+    if (columns < ck_gemm_panel) {
+        memset(rows, 0, sizeof rows);
+        for (size_t g = 0; g < groups; g++) {
+            memset(panels[g].scale, 0, sizeof panels[g].scale);
+            memset(panels[g].offset, 0, sizeof panels[g].offset);
+        }
+    }
+    for (size_t j = 0; j < columns; j++) {
+        const uint8_t *block = w + j * row_bytes;
+        if (type >= ck_weight_q4_k) {
+            const super_scales scales = super_block_scales(type, block);
+#pragma clang loop unroll(full)
+            for (int s = 0; s < 8; s++) {
+                const weights32 q = unpack_sub_block(type, block, s);
+                __builtin_memcpy(rows[s][j], &q, sizeof q);
+                panels[s].scale[j] = scales.scale[s];
+                panels[s].offset[j] = scales.offset[s];
+            }
+        } else {
+            for (size_t g = 0; g < groups; g++, block += type_bytes(type)) {
+                const weights32 q = unpack_block(type, block);
+                const f32x4 scale = load_halves(block);  // d, and m where the type has it
+                __builtin_memcpy(rows[g][j], &q, sizeof q);
+                panels[g].scale[j] = scale[0];
+                panels[g].offset[j] = scale[1];
+            }
+        }
+    }
+    for (size_t g = 0; g < groups; g++)
+        for (size_t i = 0; i < 16; i += 8)
+            for (size_t j = 0; j < ck_gemm_panel; j += 8) transpose_eight(&rows[g][j][i], 16, &panels[g].pairs[i][j], ck_gemm_panel);
+}
+
+/// Adds the products of `rows` rows of activations with one column of panels to C, or stores them there.
+CK_INLINE void panel_tile(ck_weight type, const int rows, size_t groups, const block_panel *panel, const int16_t *x, size_t x_row,
+                          const activation_group *scales, bool accumulate, float *c, size_t ldc) {
+    const bool has_offset = has_minimum(type) || type == ck_weight_q4_k || type == ck_weight_q5_k;
+    // The weights of q6_k have their own scales in them: 16 products fit in 32 bits.
+    const int parts = type == ck_weight_q6_k ? 2 : 1;
+    const size_t scales_row = x_row / 4;  // in pairs of floats
+    vf total[CK_BLOCK_ROWS][CK_PANEL_VECTORS];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < rows; r++)
+#pragma clang loop unroll(full)
+        for (int j = 0; j < CK_PANEL_VECTORS; j++)
+            total[r][j] = accumulate ? load(c + (size_t)r * ldc + (size_t)j * CK_LANES) : (vf){0};
+    for (size_t g = 0; g < groups; g++, panel++, x += 32) {
+#pragma clang loop unroll(full)
+        for (int part = 0; part < parts; part++) {
+            vu sum[CK_BLOCK_ROWS][CK_PANEL_VECTORS];
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows; r++)
+#pragma clang loop unroll(full)
+                for (int j = 0; j < CK_PANEL_VECTORS; j++) sum[r][j] = (vu){0};
+            for (int p = 16 / parts * part; p < 16 / parts * (part + 1); p++) {
+                vs column[CK_PANEL_VECTORS];
+                __builtin_memcpy(column, panel->pairs[p], sizeof column);
+#pragma clang loop unroll(full)
+                for (int r = 0; r < rows; r++) {
+                    int32_t pair;
+                    __builtin_memcpy(&pair, x + (size_t)r * x_row + 2 * p, sizeof pair);
+                    const vs both = (vs)all_int(pair);
+#pragma clang loop unroll(full)
+                    for (int j = 0; j < CK_PANEL_VECTORS; j++) sum[r][j] = add_multiplied_pairs(sum[r][j], both, column[j]);
+                }
+            }
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows; r++) {
+                const activation_group group = scales[(size_t)r * scales_row + g];
+#pragma clang loop unroll(full)
+                for (int j = 0; j < CK_PANEL_VECTORS; j++) {
+                    const vf scale = all(group.scale) * load(panel->scale + j * CK_LANES);
+                    total[r][j] = to_float((vi)sum[r][j]) * scale + total[r][j];
+                    if (has_offset) total[r][j] = all(group.sum) * load(panel->offset + j * CK_LANES) + total[r][j];
+                }
+            }
+        }
+    }
+#pragma clang loop unroll(full)
+    for (int r = 0; r < rows; r++)
+#pragma clang loop unroll(full)
+        for (int j = 0; j < CK_PANEL_VECTORS; j++) store(c + (size_t)r * ldc + (size_t)j * CK_LANES, total[r][j]);
+}
+
+CK_INLINE void panel_product_of(ck_weight type, size_t columns, size_t m, const block_work *t) {
+    block_panel panels[CK_BLOCK_COLUMNS / ck_gemm_panel][CK_BLOCK_GROUPS];
+    const size_t all_groups = t->k / 32, step = type >= ck_weight_q4_k ? 8 : 1;
+    for (size_t g0 = 0; g0 < all_groups; g0 += CK_BLOCK_GROUPS) {
+        const size_t groups = all_groups - g0 < CK_BLOCK_GROUPS ? all_groups - g0 : CK_BLOCK_GROUPS;
+        const uint8_t *w = t->w + g0 / step * type_bytes(type);
+        for (size_t j = 0; j < columns; j += ck_gemm_panel)
+            fill_panels(type, groups, columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel, w + j * t->row_bytes, t->row_bytes,
+                        panels[j / ck_gemm_panel]);
+        for (size_t i = 0; i < m;) {
+            const size_t rows = m - i < CK_BLOCK_ROWS ? 1 : CK_BLOCK_ROWS;
+            const int16_t *x = t->x + i * t->x_row;
+            const activation_group *scales = (const activation_group *)(const void *)(x + t->k) + g0;
+            for (size_t j = 0; j < columns; j += ck_gemm_panel) {
+                const size_t width = columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel;
+                float *c = t->c + i * t->ldc + j, edge[CK_BLOCK_ROWS * ck_gemm_panel];
+                float *out = width < ck_gemm_panel ? edge : c;
+                const size_t out_row = width < ck_gemm_panel ? ck_gemm_panel : t->ldc;
+                if (width < ck_gemm_panel)
+                    for (size_t r = 0; g0 && r < rows; r++) memcpy(edge + r * ck_gemm_panel, c + r * t->ldc, width * sizeof(float));
+                if (rows == 1)
+                    panel_tile(type, 1, groups, panels[j / ck_gemm_panel], x + 32 * g0, t->x_row, scales, g0 > 0, out, out_row);
+                else
+                    panel_tile(type, CK_BLOCK_ROWS, groups, panels[j / ck_gemm_panel], x + 32 * g0, t->x_row, scales, g0 > 0, out, out_row);
+                if (width < ck_gemm_panel)
+                    for (size_t r = 0; r < rows; r++) memcpy(c + r * t->ldc, edge + r * ck_gemm_panel, width * sizeof(float));
+            }
+            i += rows;
+        }
+    }
+}
+
+/// Sums that lie in C become its elements.
+static void finish_rows(size_t m, size_t n_begin, size_t n_end, float *c, size_t ldc, const ck_epilogue *epilogue) {
+    if (!epilogue) return;
+    const tile_finish finish = {.alpha = 1, .bias = epilogue->bias ? epilogue->bias + n_begin : NULL,
+                                .activation = epilogue->activation,
+                                .residual = epilogue->residual ? epilogue->residual + n_begin : NULL,
+                                .residual_ld = epilogue->residual_ld};
+    finish_tile(&finish, c + n_begin, ldc, m, n_end - n_begin, c + n_begin, ldc);
+}
+
+CK_INLINE void all_rows(ck_weight type, size_t rows, size_t m, block_work t) {
+    if (m < ck_block_many_rows) {
+        block_product_of(type, rows, m, t);
+        return;
+    }
+    while (rows) {
+        const size_t columns = rows < CK_BLOCK_COLUMNS ? rows : CK_BLOCK_COLUMNS;
+        panel_product_of(type, columns, m, &t);
+        t.w += columns * t.row_bytes;
+        t.c += columns;
+        rows -= columns;
+    }
+}
+
+static void block_product(ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m,
+                          const void *activations, float *c, size_t ldc, const ck_epilogue *epilogue) {
+    if (n_begin >= n_end || m == 0) return;
+    block_work work = {.k = k, .x = activations, .x_row = ck_activations_size(k) / sizeof(int16_t), .c = c + n_begin, .ldc = ldc};
+    work.row_bytes = k / ck_weight_block_elements(type) * ck_weight_block_bytes(type);
+    work.w = (const uint8_t *)w + n_begin * work.row_bytes;
+    const size_t rows = n_end - n_begin;
+    switch (type) {
+    case ck_weight_q8_0: all_rows(ck_weight_q8_0, rows, m, work); break;
+    case ck_weight_q4_0: all_rows(ck_weight_q4_0, rows, m, work); break;
+    case ck_weight_q4_1: all_rows(ck_weight_q4_1, rows, m, work); break;
+    case ck_weight_q5_0: all_rows(ck_weight_q5_0, rows, m, work); break;
+    case ck_weight_q5_1: all_rows(ck_weight_q5_1, rows, m, work); break;
+    case ck_weight_q4_k: all_rows(ck_weight_q4_k, rows, m, work); break;
+    case ck_weight_q5_k: all_rows(ck_weight_q5_k, rows, m, work); break;
+    case ck_weight_q6_k: all_rows(ck_weight_q6_k, rows, m, work); break;
+    default: return;
+    }
+    finish_rows(m, n_begin, n_end, c, ldc, epilogue);
+}
