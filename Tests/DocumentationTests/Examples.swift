@@ -3,7 +3,7 @@ import Tasks
 
 // The Swift examples of the README and the articles, so that they compile. `DocumentationTests` holds them against the documents.
 
-func readmeExample() throws {
+func readmeExample() async throws {
     let classifier = try TextClassifier(contentsOf: URL(fileURLWithPath: "sentiment.graph"))
     let answer = try classifier.classify("I love this")
     print(answer.label, answer.confidence)
