@@ -15,7 +15,8 @@ enum WorkerPool {
         return (max(least, min(most, even), 1) + 3) / 4 * 4
     }
 
-    /// Calls `body(piece, worker)` for every piece in `0..<count`, on up to `threads` threads at once; `worker` is below `threads`.
+    /// Calls `body(piece, worker)` for every piece in `0..<count`, on up to `threads` threads at once; `worker` is below `threads` and below `count`,
+    /// so that memory for as many workers as there are pieces suffices.
     /// Bodies may write only what no other piece touches.
     static func parallelFor(threads: Int, count: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
         if threads < 2 || count < 2 {
@@ -26,7 +27,7 @@ enum WorkerPool {
             var shared = body
             withUnsafeMutablePointer(to: &shared) { pointer in
                 pool_parallel_for(
-                    threads, count,
+                    min(threads, count), count,
                     { context, piece, worker in
                         context?.assumingMemoryBound(to: ((Int, Int) -> Void).self).pointee(Int(piece), Int(worker))
                     }, pointer)

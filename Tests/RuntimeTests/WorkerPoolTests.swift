@@ -46,4 +46,18 @@ import Testing
         #expect(!report.kernels.isEmpty)
         #expect(report.blas.isAvailable ? report.blas.selfCheckError <= report.blas.selfCheckBound : !report.blas.message.isEmpty)
     }
+
+    /// Kernels keep scratch memory for as many workers as there are pieces: another number wrote behind it.
+    @Test func workersAreNoMoreThanPieces() {
+        for count in 2...4 {
+            for _ in 0..<2000 {
+                var workers = [Int](repeating: -1, count: count)
+                workers.withUnsafeMutableBufferPointer { target in
+                    nonisolated(unsafe) let target = target
+                    WorkerPool.parallelFor(threads: 8, count: count) { piece, worker in target[piece] = worker }
+                }
+                #expect(workers.allSatisfy { (0..<count).contains($0) })
+            }
+        }
+    }
 }

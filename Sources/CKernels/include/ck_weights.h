@@ -58,7 +58,7 @@ void ck_quantize_activations(size_t k, const float *x, void *activations);
 /// [n, k] with k a multiple of the block; `activations` are m rows of ck_activations_size(k) bytes. Pointers are those of the whole matrices;
 /// `epilogue` may be NULL. Few rows are multiplied with each row of W as it lies there; from ck_block_many_rows on, W is unpacked a part at a time and used
 /// for all. An element does not depend on the split into columns, nor, on either side of that number, on the other rows. Products of integers
-/// are exact within 32 weights; error at most 2e-5 * (32 largest |x|) |w| each, in practice 1e-6 of the row's sum of |x| |w|.
+/// are exact within 32 weights; error at most 1.6e-5 |w| times the largest |x| of its 32, for each; in practice 1e-6 of the row's sum of |x| |w|.
 void ck_block_product(ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m, const void *activations,
                       float *c, size_t ldc, const ck_epilogue *epilogue);
 
