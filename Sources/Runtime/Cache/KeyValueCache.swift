@@ -16,6 +16,7 @@ public final class KeyValueCache: @unchecked Sendable {
     public private(set) var length = 0
 
     let layout: CacheLayout
+    private let bytesPerPosition: Int
     private let memory: UnsafeMutablePointer<Float>
     /// Where the keys and the values of each slot begin, `[batch, heads, capacity, width]` each.
     private let offsets: [(keys: Int, values: Int)]
@@ -43,8 +44,11 @@ public final class KeyValueCache: @unchecked Sendable {
     init(_ layout: CacheLayout, batch: Int, capacity: Int, memoryBytes: Int) throws {
         guard batch > 0, capacity > 0 else { throw RuntimeError(.wrongShape, "a key-value cache needs at least one sequence and one position") }
         let (positions, overflow) = batch.multipliedReportingOverflow(by: capacity)
-        let (bytes, tooLarge) = positions.multipliedReportingOverflow(by: try layout.bytesPerPosition() + MemoryLayout<Float>.size)
-        guard !overflow, !tooLarge, bytes <= memoryBytes else {
+        bytesPerPosition = try layout.bytesPerPosition()
+        // Keys, values and the mask.
+        let (all, allOverflow) = bytesPerPosition.addingReportingOverflow(MemoryLayout<Float>.size)
+        let (bytes, tooLarge) = positions.multipliedReportingOverflow(by: all)
+        guard !overflow, !allOverflow, !tooLarge, bytes <= memoryBytes else {
             throw RuntimeError(
                 .outOfMemory, "a key-value cache for \(batch) x \(capacity) positions is beyond the memory limit of \(memoryBytes) bytes; "
                     + "use a smaller context")
@@ -71,7 +75,7 @@ public final class KeyValueCache: @unchecked Sendable {
     deinit { free(memory) }
 
     /// Bytes that the positions filled so far take.
-    public var byteCount: Int { batch * length * ((try? layout.bytesPerPosition()) ?? 0) }
+    public var byteCount: Int { batch * length * bytesPerPosition }
 
     /// Positions left.
     public var room: Int { capacity - length }
