@@ -63,6 +63,7 @@ public struct ModelConverter: Sendable {
         }
         let quantization = try options.quantization.map { try WeightStoragePass($0).run(&graph) }
         if let quantization { imported.warnings += Self.warnings(quantization) }
+        if options.optimizes { try WeightLayoutPass().run(&graph) }
         return ConvertedModel(
             graph: graph.compacted(), importedGraph: imported.graph, description: imported.description,
             provenance: try provenance(imported), tokenizer: tokenizer, optimization: report, quantization: quantization,

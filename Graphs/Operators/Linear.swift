@@ -21,7 +21,7 @@ public enum Activation: String, Sendable, Hashable, Codable, CaseIterable {
 
 /// A dense layer, `activation(x W + bias) + residual`. Operands: x `[..., in]`, weight, bias `[out]` or absent, residual
 /// `[..., out]` or absent; the output is `[..., out]`. All are of one float type, but that the weight for an f32 x may also be stored as f16 or
-/// bf16, or `[out, in]` in blocks.
+/// bf16, or `[out, in]` in blocks. Its shape goes by the layout.
 public struct Linear: Operator {
     /// How the weight matrix lies in memory.
     public enum Layout: String, Sendable, Hashable, Codable {
@@ -29,6 +29,11 @@ public struct Linear: Operator {
         case input_output
         /// `[out, in]`, as PyTorch's nn.Linear stores it.
         case output_input
+        /// `[out / 16, in, 16]`: sixteen outputs side by side, f32 only. What the matrix products read; a weight in it is used from the file as it lies.
+        case panels
+
+        /// Outputs side by side in one panel.
+        public static let panelWidth = 16
     }
     public let layout: Layout
     public let activation: Activation
@@ -52,10 +57,21 @@ public struct Linear: Operator {
         guard !stored.dtype.isBlock || layout == .output_input else {
             throw OperatorError(.typeMismatch, "a weight of linear in \(stored.dtype.rawValue) blocks needs the layout output_input")
         }
+        guard layout != .panels || stored.dtype == .f32 else {
+            throw OperatorError(.typeMismatch, "a weight of linear in panels is f32, not \(stored.dtype.rawValue)")
+        }
         let weight = stored.dims
         guard let last = x.last else { throw OperatorError(.shapeMismatch, "the input of linear is a scalar") }
-        guard weight.count == 2 else { throw OperatorError(.shapeMismatch, "the weight of linear has rank \(weight.count), not 2") }
-        let (inner, out) = layout == .input_output ? (weight[0], weight[1]) : (weight[1], weight[0])
+        let rank = layout == .panels ? 3 : 2
+        guard weight.count == rank else { throw OperatorError(.shapeMismatch, "the weight of linear has rank \(weight.count), not \(rank)") }
+        let (inner, out): (Dim, Dim)
+        switch layout {
+        case .input_output: (inner, out) = (weight[0], weight[1])
+        case .output_input: (inner, out) = (weight[1], weight[0])
+        case .panels:
+            try requireEqual(weight[2], .fixed(Layout.panelWidth), "the panels of the weight [\(text(weight))] have another width")
+            (inner, out) = (weight[1], try weight[0] * .fixed(Layout.panelWidth))
+        }
         try requireEqual(last, inner, "input width and weight [\(text(weight))] differ")
         if let bias = operands.optional(2)?.type {
             guard bias.rank == 1 else { throw OperatorError(.shapeMismatch, "the bias of linear has rank \(bias.rank), not 1") }
@@ -75,7 +91,8 @@ extension Linear {
         let output = try output(for: inputs)
         // Half precision is storage only: everything up to the last rounding happens in f32.
         let working: DType = output.dtype == .f64 ? .f64 : .f32
-        let weight = try inputs[1].converted(to: working)
+        var weight = try inputs[1].converted(to: working)
+        if layout == .panels { weight = try Self.unpack(panels: weight) }
         var x = try inputs[0].converted(to: working)
         let width = x.shape[x.rank - 1]
         let rows = try Shape.count(Array(x.shape.dropLast()))
@@ -86,5 +103,27 @@ extension Linear {
         result = [try result[0].reshaped(output.shape)]
         if let residual = inputs.optional(3) { result = try Binary(.add).evaluate(Inputs([result[0], residual.converted(to: working)])) }
         return [try result[0].converted(to: output.dtype)]
+    }
+
+    /// The layout of `[out, in]` weights as panels.
+    ///
+    /// - Parameter weight: f32; `out` is a multiple of `panelWidth`.
+    public static func pack(outputInput weight: Tensor) throws -> Tensor {
+        let (out, inner) = (weight.shape[0], weight.shape[1])
+        let split = try weight.reshaped([out / Layout.panelWidth, Layout.panelWidth, inner])
+        return try Transpose(permutation: [0, 2, 1]).evaluate(Inputs([split]))[0]
+    }
+
+    /// The same for `[in, out]`.
+    public static func pack(inputOutput weight: Tensor) throws -> Tensor {
+        let (inner, out) = (weight.shape[0], weight.shape[1])
+        let split = try weight.reshaped([inner, out / Layout.panelWidth, Layout.panelWidth])
+        return try Transpose(permutation: [1, 0, 2]).evaluate(Inputs([split]))[0]
+    }
+
+    /// `[in, out]` from panels.
+    static func unpack(panels: Tensor) throws -> Tensor {
+        let rows = try Transpose(permutation: [1, 0, 2]).evaluate(Inputs([panels]))[0]
+        return try rows.reshaped([panels.shape[1], panels.shape[0] * Layout.panelWidth])
     }
 }

@@ -12,9 +12,6 @@ enum MatrixLibrary {
     /// Whether BLAS is the faster one for an `[m, k]` by `[k, n]` product whose right matrix changes from run to run, so that it is not
     /// packed beforehand.
     static func prefersBLAS(m: Int, n: Int, k: Int) -> Bool { hasBLAS && Double(m) * Double(n) * Double(k) >= 0x1p15 }
-
-    /// The same for a right matrix that is packed once.
-    static func prefersBLASToPacked(m: Int, n: Int, k: Int) -> Bool { false }
 }
 
 /// `C = activation(A B + bias) + residual` in f32, row-major, in tiles of rows and columns that depend on the shape alone.
@@ -25,7 +22,9 @@ struct MatrixProduct: Sendable {
     /// B is stored as `[n, k]`.
     let isTransposed: Bool
     /// B in panels; nil where it is read as it is.
-    let packed: Storage?
+    var packed: Storage?
+    /// The B that each run is given lies in panels.
+    var isPanels = false
     var activation = ck_identity
 
     private static let rowBlock = 96
@@ -35,7 +34,7 @@ struct MatrixProduct: Sendable {
     static let fewRows = 4
 
     var name: String {
-        let kind = packed != nil ? "packed gemm" : m <= Self.fewRows ? "matrix-vector" : MatrixLibrary.prefersBLAS(m: m, n: n, k: k) ? "blas" : "gemm"
+        let kind = packed != nil || isPanels ? "packed gemm" : m <= Self.fewRows ? "matrix-vector" : MatrixLibrary.prefersBLAS(m: m, n: n, k: k) ? "blas" : "gemm"
         return "\(kind) [\(m), \(k)] x [\(k), \(n)]"
     }
 
@@ -43,14 +42,17 @@ struct MatrixProduct: Sendable {
         _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>, bias: UnsafePointer<Float>? = nil,
         residual: UnsafePointer<Float>? = nil, threads: Int
     ) {
-        if packed == nil, m <= Self.fewRows { return read(a, b, c, bias: bias, residual: residual, threads: threads) }
+        let panels = isPanels ? b : packed.flatMap { UnsafePointer($0.bytes.baseAddress?.assumingMemoryBound(to: Float.self)) }
+        if panels == nil, m <= Self.fewRows { return read(a, b, c, bias: bias, residual: residual, threads: threads) }
+        // With few rows the time is that of reading B: smaller pieces keep all threads at it to the end.
+        let columnBlock = m <= Self.fewRows ? Self.columnBlock / 2 : Self.columnBlock
         let rowTiles = (m + Self.rowBlock - 1) / Self.rowBlock
-        let columnTiles = (n + Self.columnBlock - 1) / Self.columnBlock
+        let columnTiles = (n + columnBlock - 1) / columnBlock
         WorkerPool.parallelFor(threads: threads, count: rowTiles * columnTiles) { piece, _ in
-            let (row, column) = (piece / columnTiles * Self.rowBlock, piece % columnTiles * Self.columnBlock)
+            let (row, column) = (piece / columnTiles * Self.rowBlock, piece % columnTiles * columnBlock)
             let rows = row..<min(row + Self.rowBlock, m)
-            let columns = column..<min(column + Self.columnBlock, n)
-            if let panels = packed?.bytes.baseAddress?.assumingMemoryBound(to: Float.self) {
+            let columns = column..<min(column + columnBlock, n)
+            if let panels {
                 var epilogue = ck_epilogue(bias: bias, activation: activation, residual: residual, residual_ld: n, accumulate: false)
                 ck_gemm_packed(
                     rows.lowerBound, rows.upperBound, columns.lowerBound, columns.upperBound, n, k, a, k, panels, c, n, &epilogue)
@@ -117,10 +119,17 @@ struct LinearKernel: Kernel {
     var name: String { product.name }
 
     init?(_ op: Linear, _ request: KernelRequest) {
-        guard request.isF32, let x = request.operand(0), let weight = request.operand(1), x.rank >= 1, weight.rank == 2 else { return nil }
+        guard request.isF32, let x = request.operand(0), let weight = request.operand(1), x.rank >= 1, weight.rank == (op.layout == .panels ? 3 : 2)
+        else { return nil }
+        let m = x.shape.dropLast().reduce(1, *)
+        if op.layout == .panels {
+            let (k, n) = (weight.shape[1], weight.shape[0] * Linear.Layout.panelWidth)
+            guard Linear.Layout.panelWidth == ck_gemm_panel, x.shape.last == k, request.outputs[0].count == m * n else { return nil }
+            product = MatrixProduct(m: m, n: n, k: k, isTransposed: false, isPanels: true, activation: ck_unary(op.activation))
+            return
+        }
         let isTransposed = op.layout == .output_input
         let (k, n) = isTransposed ? (weight.shape[1], weight.shape[0]) : (weight.shape[0], weight.shape[1])
-        let m = x.shape.dropLast().reduce(1, *)
         guard x.shape.last == k, request.outputs[0].count == m * n else { return nil }
         product = MatrixProduct(
             m: m, n: n, k: k, isTransposed: isTransposed, packed: packedWeight(request, m: m, n: n, k: k, isTransposed),
@@ -136,9 +145,7 @@ struct LinearKernel: Kernel {
 
 /// The second operand in panels, when it is a constant and panels are faster.
 private func packedWeight(_ request: KernelRequest, m: Int, n: Int, k: Int, _ isTransposed: Bool) -> Storage? {
-    guard let id = request.weight(1), let weight = request.constant(1), m > MatrixProduct.fewRows, !MatrixLibrary.prefersBLASToPacked(m: m, n: n, k: k) else {
-        return nil
-    }
+    guard let id = request.weight(1), let weight = request.constant(1), m > MatrixProduct.fewRows else { return nil }
     return request.store.packed(id, weight, k: k, n: n, isTransposed: isTransposed)
 }
 
@@ -170,7 +177,7 @@ struct MatMulKernel: Kernel {
             offsets = [(0, 0)]
             return
         }
-        product = MatrixProduct(m: m, n: n, k: k, isTransposed: op.transposeB, packed: nil)
+        product = MatrixProduct(m: m, n: n, k: k, isTransposed: op.transposeB)
         let aStrides = Shape.broadcastStrides(aBatch, to: batch)
         let bStrides = Shape.broadcastStrides(bBatch, to: batch)
         let strides = Shape.strides(batch)
