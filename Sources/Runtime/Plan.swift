@@ -141,7 +141,7 @@ struct Plan: Sendable {
         let node = graph.nodes[node]
         options.profiler?.record(
             value: node.outputs.first.map { graph[$0].name } ?? "", op: node.op.mnemonic, kernel: kernel,
-            seconds: Profiler.now() - start)
+            start: start)
     }
 
     /// The bytes of a tensor, which kernels only read.

@@ -14,6 +14,17 @@ public final class Profiler: Sendable {
         public var seconds: Double
     }
 
+    /// One run of one node.
+    public struct Event: Sendable, Hashable {
+        /// As in `Entry`.
+        public let value: String
+        public let op: String
+        public let kernel: String
+        /// Seconds of the monotonic clock.
+        public let start: Double
+        public let seconds: Double
+    }
+
     private struct Key: Hashable {
         let value: String
         let kernel: String
@@ -22,14 +33,20 @@ public final class Profiler: Sendable {
     private struct State {
         var order: [Key] = []
         var entries: [Key: Entry] = [:]
+        var events: [Event] = []
     }
 
     private let state = Locked(State())
 
-    public init() {}
+    private let keepsEvents: Bool
 
-    func record(value: String, op: String, kernel: String, seconds: Double) {
+    /// - Parameter keepsEvents: Every run of every node is kept, not only the totals.
+    public init(keepsEvents: Bool = false) { self.keepsEvents = keepsEvents }
+
+    func record(value: String, op: String, kernel: String, start: Double) {
+        let seconds = Self.now() - start
         state.withLock { state in
+            if keepsEvents { state.events.append(Event(value: value, op: op, kernel: kernel, start: start, seconds: seconds)) }
             let key = Key(value: value, kernel: kernel)
             if state.entries[key] == nil {
                 state.order.append(key)
@@ -42,6 +59,12 @@ public final class Profiler: Sendable {
 
     /// In the order in which nodes first ran.
     public var entries: [Entry] { state.withLock { state in state.order.compactMap { state.entries[$0] } } }
+
+    /// In the order in which they ended; empty unless events are kept.
+    public var events: [Event] { state.withLock { $0.events } }
+
+    /// Forgets everything, for example what the first run, which plans, took.
+    public func reset() { state.withLock { $0 = State() } }
 
     static func now() -> Double {
         var time = timespec()
