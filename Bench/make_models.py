@@ -286,7 +286,7 @@ def main():
             link(folder / "hf", FETCHED / name)
             link(folder / "tokenizer.json", FETCHED / name / "tokenizer.json")
         attempt(f"{name} f32.graph", graph, folder, "f32", folder / "hf", [], arguments.mlconv)
-        attempt(f"{name} int8.graph", graph, folder, "int8", folder / "hf", ["--weights", "int8"], arguments.mlconv)
+        attempt(f"{name} int8.graph", graph, folder, "int8", folder / "hf", ["--quantize", "int8"], arguments.mlconv)
         attempt(f"{name} ONNX", encoder_onnx, folder)
         attempt(f"{name} ONNX int8", int8_onnx, folder)
         attempt(f"{name} OpenVINO int8", openvino_int8, folder)

@@ -31,7 +31,7 @@ private struct Head {
                                 q: qp.baseAddress.map { $0 + rows.lowerBound * q.ld }, q_stride: q.ld, k: kp.baseAddress,
                                 k_stride: k.ld, v: vp.baseAddress, v_stride: v.ld, mask: mask == nil ? nil : mp.baseAddress,
                                 mask_stride: maskStride, scale: scale, causal: causalOffset != nil,
-                                causal_offset: (causalOffset ?? 0) + rows.lowerBound,
+                                causal_offset: (causalOffset ?? 0) + rows.lowerBound, window: 0, softcap: 0,
                                 empty_rows_are_zero: emptyRowsAreZero, out: op.baseAddress, out_stride: stride)
                             ck_attention_f32(&call, &scratch)
                         }

@@ -84,6 +84,21 @@ import Testing
         }
     }
 
+    /// More queries and keys than one block or panel has, and heads of more than one panel.
+    @Test(arguments: [(0, Float(0)), (33, 0), (100, 1.5), (1, 0)])
+    func longPromptsWithWindowsAndSoftcaps(_ kind: (window: Int, softcap: Float)) throws {
+        let graph = try Self.graph(window: kind.window, softcap: kind.softcap, width: 24)
+        let total = 150
+        let ids = try Self.ids(2, total)
+        let mask = [40, 0].map { pad in (0..<total).map { Int64($0 < pad ? 0 : 1) } }
+        let inputs = ["input_ids": try Self.tensor(ids, 0..<total), "attention_mask": try Self.tensor(mask, 0..<total)]
+        let reference = try interpret(graph, inputs)
+        let whole = try Executor(graph: graph, options: ExecutorOptions(threads: 2)).run(inputs)
+        for name in ["out0", "out1"] {
+            #expect(Self.distance(Self.rows(try #require(reference[name]), mask), Self.rows(try #require(whole[name]), mask)) < 4e-6, "\(name)")
+        }
+    }
+
     static func distance(_ a: [[[Float]]], _ b: [[[Float]]]) -> Float {
         guard a.map(\.count) == b.map(\.count) else { return .infinity }
         return zip(a.joined().joined(), b.joined().joined()).map { abs($0 - $1) }.reduce(0) { $1.isNaN ? .infinity : max($0, $1) }

@@ -1,28 +1,35 @@
 // Attention of one head. Keys are packed once (a transposed weight, as it were); then some queries at a time: scores,
 // softmax over the whole row, weights times values.
 
-/// Turns a row of raw scores into e^(score - max); zeros from `visible` to `end`. Returns what the weighted sum of
-/// values is to be multiplied with.
-static float attention_weights(const ck_attention *t, size_t query, size_t visible, size_t end, float *row) {
-    if (t->mask) {
-        const float *mask = t->mask + query * t->mask_stride;
-        const vf scale = all(t->scale);
-        size_t j = 0;
-        for (; j + CK_LANES <= visible; j += CK_LANES) store(row + j, load(row + j) * scale + load(mask + j));
-        if (j < visible)
-            store_first(row + j, visible - j,
-                        load_first(row + j, visible - j) * scale + load_first(mask + j, visible - j));
-    } else {
-        scale_row(visible, t->scale, row);
+/// Turns a row of raw scores from `begin` on into e^(score - max); zeros before `first` and from `visible` to `end`. Returns what the weighted
+/// sum of values is to be multiplied with.
+static float attention_weights(const ck_attention *t, size_t query, size_t begin, size_t first, size_t visible, size_t end, float *row) {
+    const size_t count = visible - first;
+    float *seen = row + first;
+    if (t->softcap > 0) {
+        scale_row(count, t->scale / t->softcap, seen);
+        unary_f32(ck_tanh, count, seen, seen);
     }
-    const float largest = max_f32(visible, row);
+    const float factor = t->softcap > 0 ? t->softcap : t->scale;
+    if (t->mask) {
+        const float *mask = t->mask + query * t->mask_stride + first;
+        const vf scale = all(factor);
+        size_t j = 0;
+        for (; j + CK_LANES <= count; j += CK_LANES) store(seen + j, load(seen + j) * scale + load(mask + j));
+        if (j < count)
+            store_first(seen + j, count - j, load_first(seen + j, count - j) * scale + load_first(mask + j, count - j));
+    } else {
+        scale_row(count, factor, seen);
+    }
+    const float largest = max_f32(count, seen);
     if (largest == -INFINITY && t->empty_rows_are_zero) {
-        memset(row, 0, end * sizeof(float));
+        memset(row + begin, 0, (end - begin) * sizeof(float));
         return 0;
     }
-    const float sum = exponentials(visible, row, largest, row);
+    const float sum = exponentials(count, seen, largest, seen);
+    memset(row + begin, 0, (first - begin) * sizeof(float));
     memset(row + visible, 0, (end - visible) * sizeof(float));
-    return visible ? 1.0f / sum : NAN;
+    return count ? 1.0f / sum : NAN;
 }
 
 /// How many keys a query sees.
@@ -32,6 +39,9 @@ CK_INLINE size_t visible_keys(const ck_attention *t, size_t query) {
     if (last < 0) return 0;
     return (size_t)last < t->keys ? (size_t)last + 1 : t->keys;
 }
+
+/// The first key that a query sees, of `visible` ones.
+CK_INLINE size_t first_key(const ck_attention *t, size_t visible) { return t->window && visible > t->window ? visible - t->window : 0; }
 
 static void attention_f32(const ck_attention *t, float *scratch) {
     const size_t padded = ck_round_to_panel(t->keys), tail = t->value_size % ck_gemm_panel;
@@ -46,27 +56,31 @@ static void attention_f32(const ck_attention *t, float *scratch) {
     for (size_t q0 = 0; q0 < t->rows; q0 += ck_attention_rows) {
         const size_t count = t->rows - q0 < ck_attention_rows ? t->rows - q0 : ck_attention_rows;
         const size_t end = visible_keys(t, q0 + count - 1);  // the last query sees most
+        // The first one's window starts earliest. Scores are made by the panel.
+        const size_t begin = first_key(t, visible_keys(t, q0)) / ck_gemm_panel * ck_gemm_panel;
         float factor[ck_attention_rows];
         for (size_t i = 0; i < count;) {
             const size_t rows = tile_rows(count - i);
-            run_tiles(rows, ck_round_to_panel(end) / ck_gemm_panel,
+            run_tiles(rows, (ck_round_to_panel(end) - begin) / ck_gemm_panel,
                       (tile_work){.k = t->head_size, .a = t->q + (q0 + i) * t->q_stride, .a_row = t->q_stride,
-                                  .a_step = 1, .b = packed_keys, .b_panel = t->head_size * ck_gemm_panel,
-                                  .b_step = ck_gemm_panel, .out = scores + i * padded, .out_ld = padded});
+                                  .a_step = 1, .b = packed_keys + begin * t->head_size, .b_panel = t->head_size * ck_gemm_panel,
+                                  .b_step = ck_gemm_panel, .out = scores + i * padded + begin, .out_ld = padded});
             i += rows;
         }
-        for (size_t i = 0; i < count; i++)
-            factor[i] = attention_weights(t, q0 + i, visible_keys(t, q0 + i), end, scores + i * padded);
+        for (size_t i = 0; i < count; i++) {
+            const size_t visible = visible_keys(t, q0 + i);
+            factor[i] = attention_weights(t, q0 + i, begin, first_key(t, visible), visible, end, scores + i * padded);
+        }
 
         for (size_t i = 0; i < count;) {
             const size_t rows = tile_rows(count - i);
             float *out = t->out + (q0 + i) * t->out_stride;
-            tile_work w = {.k = end, .a = scores + i * padded, .a_row = padded, .a_step = 1, .b = t->v,
+            tile_work w = {.k = end - begin, .a = scores + i * padded + begin, .a_row = padded, .a_step = 1, .b = t->v + begin * t->v_stride,
                            .b_panel = ck_gemm_panel, .b_step = t->v_stride, .out = out, .out_ld = t->out_stride};
             run_tiles(rows, value_panels, w);
             if (tail) {
                 float sums[CK_TILE_ROWS * ck_gemm_panel];
-                w.b = packed_tail;
+                w.b = packed_tail + begin * ck_gemm_panel;
                 w.b_step = ck_gemm_panel;
                 w.out = sums;
                 w.out_ld = ck_gemm_panel;

@@ -31,6 +31,10 @@ typedef struct {
     /// Query i sees only keys j <= i + causal_offset. (causal_offset = keys - rows when the last query sees every key.)
     bool causal;
     ptrdiff_t causal_offset;
+    /// Of the keys that a causal query sees only the last so many; 0 for all.
+    size_t window;
+    /// Scaled scores become softcap * tanh(score / softcap) before the mask; 0 leaves them.
+    float softcap;
     /// What a query gets that sees no key, or only keys masked by -inf: zeros when true (PyTorch's fused attention),
     /// NaN when false (the formula). A finite mask needs no such rule: equal large negative values give the mean of
     /// v.

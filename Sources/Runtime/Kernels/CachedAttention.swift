@@ -36,7 +36,7 @@ struct CachedAttentionKernel: Kernel {
     /// The positions that the largest run may have; the cache of a run is not known before.
     private func positions(_ cache: KeyValueCache?) -> Int { sequence + (cache?.length ?? 0) }
 
-    private var usesProducts: Bool { sequence >= Self.productQueries && op.window == 0 && op.softcap == 0 }
+    private var usesProducts: Bool { sequence >= Self.productQueries }
 
     func run(_ memory: KernelMemory) throws {
         guard batch > 0, sequence > 0 else { return }
@@ -147,6 +147,8 @@ struct CachedAttentionKernel: Kernel {
         work.scale = op.scale
         work.causal = true
         work.causal_offset = past
+        work.window = op.window
+        work.softcap = op.softcap
         work.empty_rows_are_zero = true
         work.out = output
         work.out_stride = heads * valueWidth
