@@ -5,10 +5,11 @@
 #define CK_BLOCK_COLUMNS 64
 #define CK_BLOCK_GROUPS 8
 
+/// Rows of activations in one tile. Their sums stay in registers for 32s of k, the totals do not.
 #if defined(CK_AVX512)
-#define CK_BLOCK_ROWS 8
+#define CK_BLOCK_ROWS 12
 #elif defined(CK_AVX2) || defined(__aarch64__)
-#define CK_BLOCK_ROWS 4
+#define CK_BLOCK_ROWS 6
 #else
 #define CK_BLOCK_ROWS 2
 #endif
@@ -74,20 +75,37 @@ CK_INLINE void fill_panels(ck_weight type, size_t groups, size_t columns, const 
             for (size_t j = 0; j < ck_gemm_panel; j += 8) transpose_eight(&rows[g][j][i], 16, &panels[g].pairs[i][j], ck_gemm_panel);
 }
 
-/// Adds the products of `rows` rows of activations with one column of panels to C, or stores them there.
-CK_INLINE void panel_tile(ck_weight type, const int rows, size_t groups, const block_panel *panel, const int16_t *x, size_t x_row,
-                          const activation_group *scales, bool accumulate, float *c, size_t ldc) {
-    const bool has_offset = has_minimum(type) || type == ck_weight_q4_k || type == ck_weight_q5_k;
-    // The weights of q6_k have their own scales in them: 16 products fit in 32 bits.
-    const int parts = type == ck_weight_q6_k ? 2 : 1;
-    const size_t scales_row = x_row / 4;  // in pairs of floats
+/// One column of panels and some rows of activations; sums are added to C, or stored there.
+typedef struct {
+    size_t groups;
+    const block_panel *panels;
+    const int16_t *x;
+    size_t x_row;
+    /// Of the first row; those of the next are x_row further.
+    const activation_group *scales;
+    bool accumulate;
+    float *c;
+    size_t ldc;
+} panel_work;
+
+// All but t are constants where this is inlined, so that the sums become registers.
+CK_INLINE void panel_tile(const int rows, const int parts, const bool has_offset, const panel_work *t) {
+    const size_t scales_row = t->x_row / 4, x_row = t->x_row * sizeof(int16_t);  // in pairs of floats, in bytes
+    const block_panel *panel = t->panels;
+    // Of every third row: x86 adds one or two strides to a pointer for nothing, if the compiler does not see where the pointers come from.
+    const char *x[(CK_BLOCK_ROWS + 2) / 3];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < rows; r += 3) {
+        x[r / 3] = (const char *)(t->x + (size_t)r * t->x_row);
+        __asm__("" : "+r"(x[r / 3]));
+    }
     vf total[CK_BLOCK_ROWS][CK_PANEL_VECTORS];
 #pragma clang loop unroll(full)
     for (int r = 0; r < rows; r++)
 #pragma clang loop unroll(full)
         for (int j = 0; j < CK_PANEL_VECTORS; j++)
-            total[r][j] = accumulate ? load(c + (size_t)r * ldc + (size_t)j * CK_LANES) : (vf){0};
-    for (size_t g = 0; g < groups; g++, panel++, x += 32) {
+            total[r][j] = t->accumulate ? load(t->c + (size_t)r * t->ldc + (size_t)j * CK_LANES) : (vf){0};
+    for (size_t g = 0; g < t->groups; g++, panel++) {
 #pragma clang loop unroll(full)
         for (int part = 0; part < parts; part++) {
             vu sum[CK_BLOCK_ROWS][CK_PANEL_VECTORS];
@@ -95,13 +113,14 @@ CK_INLINE void panel_tile(ck_weight type, const int rows, size_t groups, const b
             for (int r = 0; r < rows; r++)
 #pragma clang loop unroll(full)
                 for (int j = 0; j < CK_PANEL_VECTORS; j++) sum[r][j] = (vu){0};
+#pragma clang loop unroll(disable)  // unrolled, the compiler loads ahead and runs out of registers
             for (int p = 16 / parts * part; p < 16 / parts * (part + 1); p++) {
                 vs column[CK_PANEL_VECTORS];
                 __builtin_memcpy(column, panel->pairs[p], sizeof column);
 #pragma clang loop unroll(full)
                 for (int r = 0; r < rows; r++) {
                     int32_t pair;
-                    __builtin_memcpy(&pair, x + (size_t)r * x_row + 2 * p, sizeof pair);
+                    __builtin_memcpy(&pair, x[r / 3] + (size_t)(r % 3) * x_row + 4 * p, sizeof pair);
                     const vs both = (vs)all_int(pair);
 #pragma clang loop unroll(full)
                     for (int j = 0; j < CK_PANEL_VECTORS; j++) sum[r][j] = add_multiplied_pairs(sum[r][j], both, column[j]);
@@ -109,7 +128,7 @@ CK_INLINE void panel_tile(ck_weight type, const int rows, size_t groups, const b
             }
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows; r++) {
-                const activation_group group = scales[(size_t)r * scales_row + g];
+                const activation_group group = t->scales[(size_t)r * scales_row + g];
 #pragma clang loop unroll(full)
                 for (int j = 0; j < CK_PANEL_VECTORS; j++) {
                     const vf scale = all(group.scale) * load(panel->scale + j * CK_LANES);
@@ -118,41 +137,71 @@ CK_INLINE void panel_tile(ck_weight type, const int rows, size_t groups, const b
                 }
             }
         }
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r += 3) x[r / 3] += 32 * sizeof(int16_t);
     }
 #pragma clang loop unroll(full)
     for (int r = 0; r < rows; r++)
 #pragma clang loop unroll(full)
-        for (int j = 0; j < CK_PANEL_VECTORS; j++) store(c + (size_t)r * ldc + (size_t)j * CK_LANES, total[r][j]);
+        for (int j = 0; j < CK_PANEL_VECTORS; j++) store(t->c + (size_t)r * t->ldc + (size_t)j * CK_LANES, total[r][j]);
+}
+
+#define CK_PANEL_CASE(rows)                                                                                            \
+    case rows: panel_tile(rows, parts, has_offset, t); return;
+
+CK_INLINE void panel_rows(size_t rows, const int parts, const bool has_offset, const panel_work *t) {
+    switch (rows) {
+        CK_PANEL_CASE(1)
+        CK_PANEL_CASE(2)
+#if CK_BLOCK_ROWS >= 6
+        CK_PANEL_CASE(3)
+        CK_PANEL_CASE(4)
+        CK_PANEL_CASE(5)
+        CK_PANEL_CASE(6)
+#endif
+#if CK_BLOCK_ROWS >= 12
+        CK_PANEL_CASE(7)
+        CK_PANEL_CASE(8)
+        CK_PANEL_CASE(9)
+        CK_PANEL_CASE(10)
+        CK_PANEL_CASE(11)
+        CK_PANEL_CASE(12)
+#endif
+    }
+}
+
+static void run_panel_tile(ck_weight type, size_t rows, const panel_work *t) {
+    if (type == ck_weight_q6_k)
+        panel_rows(rows, 2, false, t);  // the weights have their own scales in them: 16 products fit in 32 bits
+    else if (has_minimum(type) || type == ck_weight_q4_k || type == ck_weight_q5_k)
+        panel_rows(rows, 1, true, t);
+    else
+        panel_rows(rows, 1, false, t);
 }
 
 CK_INLINE void panel_product_of(ck_weight type, size_t columns, size_t m, const block_work *t) {
-    block_panel panels[CK_BLOCK_COLUMNS / ck_gemm_panel][CK_BLOCK_GROUPS];
+    // A panel stays in the first cache while all rows pass; a part of k of all rows stays in the second while all panels do.
+    block_panel panels[CK_BLOCK_GROUPS];
     const size_t all_groups = t->k / 32, step = type >= ck_weight_q4_k ? 8 : 1;
-    for (size_t g0 = 0; g0 < all_groups; g0 += CK_BLOCK_GROUPS) {
-        const size_t groups = all_groups - g0 < CK_BLOCK_GROUPS ? all_groups - g0 : CK_BLOCK_GROUPS;
-        const uint8_t *w = t->w + g0 / step * type_bytes(type);
-        for (size_t j = 0; j < columns; j += ck_gemm_panel)
-            fill_panels(type, groups, columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel, w + j * t->row_bytes, t->row_bytes,
-                        panels[j / ck_gemm_panel]);
-        for (size_t i = 0; i < m;) {
-            const size_t rows = m - i < CK_BLOCK_ROWS ? 1 : CK_BLOCK_ROWS;
-            const int16_t *x = t->x + i * t->x_row;
-            const activation_group *scales = (const activation_group *)(const void *)(x + t->k) + g0;
-            for (size_t j = 0; j < columns; j += ck_gemm_panel) {
-                const size_t width = columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel;
+    for (size_t g = 0; g < all_groups; g += CK_BLOCK_GROUPS) {
+        const size_t groups = all_groups - g < CK_BLOCK_GROUPS ? all_groups - g : CK_BLOCK_GROUPS;
+        const uint8_t *w = t->w + g / step * type_bytes(type);
+        for (size_t j = 0; j < columns; j += ck_gemm_panel) {
+            const size_t width = columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel;
+            fill_panels(type, groups, width, w + j * t->row_bytes, t->row_bytes, panels);
+            for (size_t i = 0; i < m;) {
+                const size_t left = m - i, rows = left <= CK_BLOCK_ROWS ? left : left < 2 * CK_BLOCK_ROWS ? (left + 1) / 2 : CK_BLOCK_ROWS;
+                const int16_t *x = t->x + i * t->x_row;
                 float *c = t->c + i * t->ldc + j, edge[CK_BLOCK_ROWS * ck_gemm_panel];
-                float *out = width < ck_gemm_panel ? edge : c;
-                const size_t out_row = width < ck_gemm_panel ? ck_gemm_panel : t->ldc;
-                if (width < ck_gemm_panel)
-                    for (size_t r = 0; g0 && r < rows; r++) memcpy(edge + r * ck_gemm_panel, c + r * t->ldc, width * sizeof(float));
-                if (rows == 1)
-                    panel_tile(type, 1, groups, panels[j / ck_gemm_panel], x + 32 * g0, t->x_row, scales, g0 > 0, out, out_row);
-                else
-                    panel_tile(type, CK_BLOCK_ROWS, groups, panels[j / ck_gemm_panel], x + 32 * g0, t->x_row, scales, g0 > 0, out, out_row);
-                if (width < ck_gemm_panel)
-                    for (size_t r = 0; r < rows; r++) memcpy(c + r * t->ldc, edge + r * ck_gemm_panel, width * sizeof(float));
+                const bool is_whole = width == ck_gemm_panel;
+                for (size_t r = 0; g && !is_whole && r < rows; r++) memcpy(edge + r * ck_gemm_panel, c + r * t->ldc, width * sizeof(float));
+                run_panel_tile(type, rows,
+                               &(panel_work){.groups = groups, .panels = panels, .x = x + 32 * g, .x_row = t->x_row,
+                                             .scales = (const activation_group *)(const void *)(x + t->k) + g, .accumulate = g > 0,
+                                             .c = is_whole ? c : edge, .ldc = is_whole ? t->ldc : ck_gemm_panel});
+                for (size_t r = 0; !is_whole && r < rows; r++) memcpy(c + r * t->ldc, edge + r * ck_gemm_panel, width * sizeof(float));
+                i += rows;
             }
-            i += rows;
         }
     }
 }
