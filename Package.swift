@@ -99,7 +99,7 @@ let package = Package(
         .target(name: "CCommandLine", path: "Sources/CCommandLine"),
         .target(name: "CommandLineTools", dependencies: ["CCommandLine", "JSON"], path: "Sources/CommandLineTools"),
         .executableTarget(
-            name: "mlconv", dependencies: ["ModelConversion", "ONNXConverter", "Runtime", "CommandLineTools"], path: "Sources/mlconv"),
+            name: "mlconv", dependencies: ["ModelConversion", "ONNXConverter", "Tasks", "CommandLineTools"], path: "Sources/mlconv"),
         .executableTarget(
             name: "mlrun", dependencies: ["Tasks", "CommandLineTools", "CEditLine"], path: "Sources/mlrun"),
 

@@ -22,7 +22,19 @@ public struct ConvertedModel: Sendable {
     public let optimization: OptimizationReport?
     /// What storing weights in another form did; nil where nobody asked for it.
     public let quantization: WeightStorageReport?
+    /// What `quantization` started from; nil where nobody asked for it.
+    public let unquantizedGraph: Graph?
     public let warnings: [String]
+
+    /// The model as a file would hold it, to be used at once.
+    public var file: GraphFile { file(graph) }
+
+    /// The same before its weights were stored in another form; nil where they were not.
+    public var unquantizedFile: GraphFile? { unquantizedGraph.map(file) }
+
+    private func file(_ graph: Graph) -> GraphFile {
+        GraphFile(graph: graph, description: description, provenance: provenance, tokenizer: tokenizer, name: "the converted model")
+    }
 
     /// Writes the `.graph` file, whole or not at all.
     public func write(to url: URL) throws {
@@ -61,13 +73,14 @@ public struct ModelConverter: Sendable {
             let reason = report?.nearMisses.first { $0.rule == "key_value_cache" }.map { " (\($0))" } ?? ""
             imported.warnings.append("the graph has no key-value cache\(reason); every step of a generation would need the whole text or a past")
         }
+        let unquantized = options.quantization == nil ? nil : graph
         let quantization = try options.quantization.map { try WeightStoragePass($0).run(&graph) }
         if let quantization { imported.warnings += Self.warnings(quantization) }
         if options.optimizes { try WeightLayoutPass().run(&graph) }
         return ConvertedModel(
             graph: graph.compacted(), importedGraph: imported.graph, description: imported.description,
             provenance: try provenance(imported), tokenizer: tokenizer, optimization: report, quantization: quantization,
-            warnings: imported.warnings)
+            unquantizedGraph: unquantized, warnings: imported.warnings)
     }
 
     private static func warnings(_ quantization: WeightStorageReport) -> [String] {

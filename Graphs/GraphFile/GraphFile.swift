@@ -15,6 +15,19 @@ public struct GraphFile: Sendable {
     /// The bytes of the compiled tokenizer inside the mapped file; nil where there is none.
     public let tokenizer: (storage: Storage, range: Range<Int>)?
 
+    /// A model that is in memory and in no file; `name` names it in errors.
+    ///
+    /// - Parameter tokenizer: Compiled.
+    public init(graph: Graph, description: ModelDescription, provenance: Provenance, tokenizer: [UInt8]?, name: String) {
+        path = name
+        self.graph = graph
+        self.description = description
+        self.provenance = provenance
+        self.tokenizer = tokenizer.map { bytes in
+            (Storage(byteCount: bytes.count) { target in target.copyBytes(from: bytes) }, 0..<bytes.count)
+        }
+    }
+
     /// Opens a file, checks that no byte of it has changed since it was written, and verifies the graph.
     ///
     /// - Throws: `FileError` when it cannot be read; `GraphFileError` when it is no graph, of a newer version or damaged.

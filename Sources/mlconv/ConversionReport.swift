@@ -10,6 +10,7 @@ struct ConversionReport {
     let model: ConvertedModel
     let output: URL?
     let differences: [EquivalenceCheck.Difference]?
+    let perplexity: PerplexityCheck?
 
     private var summary: GraphSummary { model.graph.summary }
 
@@ -45,6 +46,11 @@ struct ConversionReport {
             for miss in optimization.nearMisses { text += "not fused     \(miss)\n" }
         }
         for line in quantizationLines { text += "quantised     \(line)\n" }
+        if let perplexity {
+            text += "perplexity    " + String(
+                format: "%.4f before, %.4f after (%+.3f %%), on %d tokens\n", perplexity.before.value, perplexity.after.value, perplexity.change * 100,
+                perplexity.after.tokens)
+        }
         if let differences { text += Self.text(differences) }
         return text
     }
@@ -95,6 +101,11 @@ struct ConversionReport {
                     "relative_error": .number($0.relativeError),
                 ]
             }))
+        }
+        if let perplexity {
+            add("perplexity", [
+                "before": .number(perplexity.before.value), "after": .number(perplexity.after.value), "tokens": .integer(perplexity.after.tokens),
+            ])
         }
         if let differences {
             add("check", .array(differences.map {

@@ -5,6 +5,7 @@ import GraphIR
 import JSON
 import ModelConversion
 import Optimizer
+import Tasks
 
 let convertCommand = Command(
     name: "convert", summary: "convert a model file or folder into one .graph file", operands: "INPUT -o OUT.graph",
@@ -24,6 +25,9 @@ let convertCommand = Command(
         CommandOption(
             "quantize", argument: "TYPE",
             help: "store weights as q8_0, q4_0, q4_1, q4_k (blocks), int8 (per channel), f16 or bf16; default: as they are"),
+        CommandOption(
+            "perplexity", argument: "FILE",
+            help: "with --quantize: the text on which --report and --json measure what it does to a language model; default: a page of English prose"),
         CommandOption("no-optimize", help: "leave the graph as imported"),
         CommandOption("emit-text", argument: "FILE", help: "write the graph as text; - for standard output"),
         CommandOption("report", help: "show operators, dtypes, parameters, symbols and fusions"),
@@ -37,6 +41,7 @@ let convertCommand = Command(
         "mlconv model.onnx --task classification --labels labels.txt --tokenizer tokenizer.json -o model.graph",
         "mlconv model.onnx --report --check",
         "mlconv model.onnx --emit-text -",
+        "mlconv gpt2/ --quantize q8_0 --report -o gpt2-q8.graph",
     ]
 ) { arguments in
     guard arguments.operands.count == 1 else {
@@ -50,6 +55,10 @@ let convertCommand = Command(
         throw UsageError("the output would replace the input \(input.path)")
     }
 
+    if arguments.has("perplexity"), !arguments.has("quantize") || !arguments.has("report") && !arguments.has("json") {
+        throw UsageError("--perplexity goes with --quantize and --report or --json")
+    }
+    let sampleText = try arguments.value("perplexity").map(PerplexityCheck.text)
     let converter = try ModelConverter(input, options: conversionOptions(arguments))
     let model = try converter.convert()
     if !arguments.has("quiet") {
@@ -65,7 +74,17 @@ let convertCommand = Command(
             try Data(model.graph.text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
         }
     }
-    let report = ConversionReport(model: model, output: output, differences: differences)
+    let isReported = arguments.has("report") || arguments.has("json")
+    var perplexity: PerplexityCheck?
+    if isReported {
+        do {
+            perplexity = try PerplexityCheck.run(model, text: sampleText ?? PerplexityCheck.sample)
+        } catch let error as TaskError {
+            // The tokenizer and the model do not fit each other, or the text is too short; the model itself is converted.
+            StandardError.write("mlconv: warning: perplexity is not measured: \(error)\n")
+        }
+    }
+    let report = ConversionReport(model: model, output: output, differences: differences, perplexity: perplexity)
     if arguments.has("json") {
         try StandardOutput.write(report.json.text + "\n")
     } else if arguments.has("report") {

@@ -67,6 +67,40 @@ import Testing
         }
     }
 
+    /// A language model is measured on a text before and after.
+    @Test(.needsFixture("corpus")) func quantizeReportsTheChangeOfPerplexity() throws {
+        try Fixtures.withTemporaryFolder { folder in
+            let tokenizer = folder.appendingPathComponent("tokenizer.json")
+            try Data(
+                """
+                {"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"Whitespace"},
+                "post_processor":null,"decoder":null,"model":{"type":"WordLevel","vocab":{"<unk>":0,"the":1,"of":2,"and":3,"had":4},"unk_token":"<unk>"}}
+                """.utf8
+            ).write(to: tokenizer)
+            let model = Fixtures.unpacked("corpus").appendingPathComponent("gpt2-causal-lm").path
+            func perplexity(_ type: String, _ options: String...) throws -> (before: Double, after: Double, tokens: Int) {
+                let result = try mlconv.run([model, "--tokenizer", tokenizer.path, "--quantize", type, "--report", "--json"] + options)
+                try #require(result.status == 0, "\(result.errorOutput)")
+                let line = try #require(result.lines.first)
+                let found = try JSONParser.parse(line)["perplexity"]
+                let (before, after) = (try #require(found?["before"]?.doubleValue), try #require(found?["after"]?.doubleValue))
+                return (before, after, try #require(found?["tokens"]?.intValue))
+            }
+            let (half, blocks) = (try perplexity("bf16"), try perplexity("q4_0"))
+            // The text is the same, and so is the model before.
+            #expect(half.before == blocks.before && half.tokens == blocks.tokens && half.tokens > 200)
+            #expect(half.after != half.before && abs(half.after / half.before - 1) < 0.01)
+            #expect(blocks.after != blocks.before && abs(blocks.after / blocks.before - 1) < 0.2)
+
+            let text = folder.appendingPathComponent("text.txt")
+            try Data("the end of the day and the night".utf8).write(to: text)
+            #expect(try perplexity("q8_0", "--perplexity", text.path).tokens == 7)
+            let report = try mlconv.run(model, "--tokenizer", tokenizer.path, "--quantize", "q8_0", "--report")
+            #expect(report.output.contains("perplexity    ") && report.output.contains(" before, "), "\(report.output)")
+            #expect(try mlconv.run(model, "--report", "--perplexity", text.path).status == 2)
+        }
+    }
+
     @Test func quantizeSaysWhatItDoesNotDo() throws {
         let unknown = try mlconv.run(topics.path, "--report", "--quantize", "q3_k")
         #expect(unknown.status != 0 && unknown.errorOutput.contains("--quantize takes one of f16, bf16, int8, q8_0, q4_0, q4_1, q4_k"))

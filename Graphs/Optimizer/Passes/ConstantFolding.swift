@@ -10,6 +10,8 @@ struct ConstantFolding: Pass {
 
     /// Below that size growth does not matter.
     static let freeByteCount = 1024
+    /// The same for a vector that is widened: biases and scales are little beside the matrices that they belong to, and kernels want them in f32.
+    static let freeVectorByteCount = 1 << 18
 
     func run(_ graph: inout Graph, _ report: inout OptimizationReport) throws -> Int {
         var editor = try GraphEditor(graph)
@@ -28,7 +30,8 @@ struct ConstantFolding: Pass {
             let operandBytes = operands.reduce(0) { $0 + ($1?.byteCount ?? 0) }
             let type = editor.type(output)
             guard let shape = type.shape, let elements = try? Shape.count(shape),
-                let bytes = type.dtype.byteCount(forElements: elements), bytes <= max(operandBytes, Self.freeByteCount)
+                let bytes = type.dtype.byteCount(forElements: elements),
+                bytes <= max(operandBytes, node.op is Cast && shape.count == 1 ? Self.freeVectorByteCount : Self.freeByteCount)
             else { return 0 }
             // What cannot be evaluated (an index outside its axis, a division by zero) says so when it runs, if it runs.
             guard let results = try? node.op.evaluate(Inputs(operands)), let result = results.first, result.dtype == type.dtype else { return 0 }
