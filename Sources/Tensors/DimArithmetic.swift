@@ -87,9 +87,24 @@ extension Dim {
         return depth
     }
 
-    /// The quotient as a polynomial, for a divisor of one term that divides every term. The divisor is taken to be nonzero.
+    /// The quotient as a polynomial, where there is one: `(4ab + 4ac) / (b + c)` is `4a`. The divisor is taken to be nonzero.
     public func dividedExactly(by divisor: Dim) -> Dim? {
-        guard divisor.terms.count == 1, let by = divisor.terms.first, by.coefficient != 0 else { return nil }
+        guard let leading = divisor.terms.first else { return nil }
+        if divisor.terms.count == 1 { return dividedTermwise(by: leading) }
+        // Long division. Each step takes a term that the divisor's first one divides; what is left must come to nothing.
+        var quotient: Dim = 0
+        var rest = self
+        for _ in 0..<Self.maximumFactors where rest != 0 {
+            guard let part = rest.terms.lazy.compactMap({ Dim(terms: [$0]).dividedTermwise(by: leading) }).first,
+                let sum = try? quotient + part, let product = try? part * divisor, let difference = try? rest - product
+            else { return nil }
+            (quotient, rest) = (sum, difference)
+        }
+        return rest == 0 ? quotient : nil
+    }
+
+    private func dividedTermwise(by: Term) -> Dim? {
+        guard by.coefficient != 0 else { return nil }
         var quotient: [Term] = []
         for term in terms {
             guard term.coefficient != .min || by.coefficient != -1, term.coefficient % by.coefficient == 0 else { return nil }

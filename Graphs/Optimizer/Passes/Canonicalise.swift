@@ -121,17 +121,23 @@ private struct NodeSimplifier {
     /// A stack of matrices that is flattened, transposed and unflattened is transposed as it is:
     ///
     ///     x [..., m, n] -> reshape [k, m, n] -> transpose -> reshape [..., n, m]     =>     x -> transpose
+    ///
+    /// The stack may be counted in another way after it; x is reshaped before it is transposed then.
     private func transposedStack(_ x: ValueID, _ dims: [Dim], in editor: inout GraphEditor) throws -> ValueID? {
         guard let transpose = editor.op(x) as? Transpose, transpose.permutation == [0, 2, 1], let flat = editor.inputs(x).first ?? nil,
             editor.op(flat) is Reshape, let source = editor.inputs(flat).first ?? nil
         else { return nil }
         let sourceDims = editor.type(source).dims
         let flatDims = editor.type(flat).dims
-        guard sourceDims.count == dims.count, dims.count >= 3, Array(sourceDims.suffix(2)) == Array(flatDims.suffix(2)),
-            sourceDims.dropLast(2) == dims.dropLast(2), Array(dims.suffix(2)) == sourceDims.suffix(2).reversed()
+        guard sourceDims.count >= 3, dims.count >= 3, Array(sourceDims.suffix(2)) == Array(flatDims.suffix(2)),
+            Array(dims.suffix(2)) == sourceDims.suffix(2).reversed()
         else { return nil }
+        var stack = source
+        if sourceDims.dropLast(2) != dims.dropLast(2) {
+            stack = try editor.add(Reshape(), source, try editor.addDims(dims.dropLast(2) + sourceDims.suffix(2), name: node.name), name: node.name)
+        }
         let lead = Array(0..<dims.count - 2)
-        return try editor.add(Transpose(permutation: lead + [dims.count - 1, dims.count - 2]), source, name: node.name)
+        return try editor.add(Transpose(permutation: lead + [dims.count - 1, dims.count - 2]), stack, name: node.name)
     }
 
     /// Constants stand second in operations whose operands may be exchanged.

@@ -28,7 +28,7 @@ public final class ChatSession {
             throw TaskError(.unsuitableModel, "the model holds no tokenizer, so it cannot chat; convert it again with --tokenizer PATH")
         }
         guard let source = model.description.chatTemplate ?? tokenizer.settings.chatTemplate else {
-            throw TaskError(.unsuitableModel, "the model has no chat template: it continues texts but was not made to chat; use 'generate'")
+            throw TaskError(.unsuitableModel, "the model has no chat template: it continues texts but was not made to chat; use 'generate', or a model that chats (-m NAME; 'make models' fetches smollm2)")
         }
         self.model = model
         self.tokenizer = tokenizer
