@@ -17,7 +17,7 @@ enum OperatorTable {
     ])
 
     /// onnxruntime's own operators (its ContribOperators documentation).
-    private static let microsoft = merged([microsoftRules, microsoftQuantizationRules, microsoftDecoderRules])
+    private static let microsoft = merged([microsoftRules, microsoftAttentionRules, microsoftQuantizationRules, microsoftDecoderRules])
 
     /// The names of a domain's operators in alphabetical order.
     static func names(domain: String) -> [String] { (domain.isEmpty ? standard : microsoft).keys.sorted() }
