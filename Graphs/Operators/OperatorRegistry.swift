@@ -18,6 +18,8 @@ public enum OperatorRegistry {
         ScaledDotProductAttention.self,
         CachedAttention.self,
         CachePositions.self,
+        TokenRows.self,
+        PadTokens.self,
         RotaryEmbedding.self,
         Gather.self,
         GatherElements.self,

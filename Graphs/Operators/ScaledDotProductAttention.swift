@@ -6,10 +6,13 @@ import Tensors
 /// that is added; broadcasts to `[batch, heads, queries, keys]`). `heads` is a multiple of `kv_heads`; query head h reads
 /// key head h * kv_heads / heads. The output is `[batch, heads, queries, value_width]`.
 ///
+/// With offsets (i64 `[sequences + 1]`, of `token_rows`; the batch is 1 then, and there are as many keys as queries) the rows are sequences one
+/// behind the other: a query sees the keys of its own sequence alone. Queries behind the last sequence give zeros.
+///
 /// A row whose keys are all excluded by a bool mask or a mask of minus infinity gives NaN, as the formula does, or zeros.
 public struct ScaledDotProductAttention: Operator {
     public let scale: Float
-    /// Query i sees keys up to `i + keys - queries`.
+    /// Query i sees keys up to `i + keys - queries`; with offsets, no keys behind itself.
     public let isCausal: Bool
     /// Rows without any key give zeros instead of NaN (what exporters spell as IsNaN and Where behind the softmax).
     public let emptyRowsAreZero: Bool
@@ -20,7 +23,7 @@ public struct ScaledDotProductAttention: Operator {
         self.emptyRowsAreZero = emptyRowsAreZero
     }
     public static let name = "scaled_dot_product_attention"
-    public static let arity = 3...4
+    public static let arity = 3...5
 
     public func inferTypes(_ operands: Operands) throws -> [TensorType] {
         let dtype = try operands.requireSameType(0..<3)
@@ -49,6 +52,12 @@ public struct ScaledDotProductAttention: Operator {
                 try requireEqual(a, b, "the attention mask [\(text(mask.dims))] does not fit [\(text(target))]")
             }
         }
+        if operands.has(4) {
+            let offsets = try operands.require(4, { $0 == .i64 }, "i64")
+            guard offsets.rank == 1 else { throw OperatorError(.shapeMismatch, "the offsets of attention have rank \(offsets.rank), not 1") }
+            try requireEqual(q[0], 1, "attention with offsets has a batch")
+            try requireEqual(q[2], k[2], "attention with offsets has other keys than queries")
+        }
         return [TensorType(dtype, [q[0], q[1], q[2], v[3]])]
     }
 }
@@ -70,6 +79,13 @@ extension ScaledDotProductAttention {
             guard mask.dtype == .bool else { return T.elements(of: mask) }
             return try mask.withElements(of: UInt8.self) { $0.map { $0 != 0 ? 0 : -T.infinity } }
         }
+        /// By query: the keys of its sequence; nil for none.
+        let sequences: [Range<Int>?]? = try inputs.optional(4).map { offsets in
+            var result = [Range<Int>?](repeating: nil, count: queries)
+            let ranges = try offsets.withElements(of: Int64.self) { try TokenRows.sequences($0, count: queries) }
+            for range in ranges { for query in range { result[query] = range } }
+            return result
+        }
         let maskStrides = mask.map { Shape.broadcastStrides($0.shape, to: [batch, heads, queries, keys]) } ?? []
         return try T.make(output.dtype, output.shape) { out in
             for index in out.indices { out[index] = 0 }
@@ -78,9 +94,10 @@ extension ScaledDotProductAttention {
                 for row in 0..<batch * heads * queries {
                     let (b, h, i) = (row / (heads * queries), row / queries % heads, row % queries)
                     let group = b * shared + h * shared / heads
+                    guard let own = sequences.map({ $0[i] }) ?? 0..<keys else { continue }
                     let visible = isCausal ? min(max(i + keys - queries + 1, 0), keys) : keys
                     var largest = -T.infinity
-                    for j in 0..<keys {
+                    for j in own {
                         var sum: T = 0
                         for index in 0..<width { sum += q[row * width + index] * k[(group * keys + j) * width + index] }
                         weights[j] = sum * scale
@@ -92,11 +109,11 @@ extension ScaledDotProductAttention {
                     }
                     if largest == -T.infinity, emptyRowsAreZero { continue }
                     var total: T = 0
-                    for j in 0..<keys {
+                    for j in own {
                         weights[j] = T.exp(weights[j] - largest)
                         total += weights[j]
                     }
-                    for j in 0..<keys {
+                    for j in own {
                         let weight = weights[j] / total
                         for index in 0..<valueWidth { out[row * valueWidth + index] += weight * v[(group * keys + j) * valueWidth + index] }
                     }

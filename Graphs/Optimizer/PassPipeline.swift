@@ -69,6 +69,9 @@ public struct PassPipeline: Sendable {
             LinearPacking(),
             // Fusions leave transposes that cancel and masks that are equal.
             Repeated(passes: simplification),
+            // Last, on the fused graph: its attentions have one mask, and what is left between them is token by token.
+            UnpaddedBatches(),
+            Repeated(passes: simplification),
         ])
 
     static let simplification: [any Pass] = [

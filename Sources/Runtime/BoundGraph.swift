@@ -33,7 +33,7 @@ struct BoundGraph {
     private var graph: Graph { prepared.graph }
 
     /// - Throws: `RuntimeError` naming the input or node.
-    init(_ prepared: PreparedGraph, _ binding: InputBinding, wanted: [ValueID], options: ExecutorOptions) throws {
+    init(_ prepared: PreparedGraph, _ binding: InputBinding, given: TokenBinding, wanted: [ValueID], options: ExecutorOptions) throws {
         self.prepared = prepared
         self.options = options
         symbols = binding.symbols
@@ -42,7 +42,12 @@ struct BoundGraph {
         types = Array(repeating: nil, count: count)
         isDynamic = Array(repeating: false, count: count)
         for (id, tensor) in zip(graph.inputs, binding.tensors) { try bindInput(id, tensor) }
-        for index in neededNodes(wanted) {
+        for (id, tensor) in zip(given.values, given.tensors) {
+            types[id.index] = try ConcreteType(tensor)
+            facts[id.index] = Fact(TensorType(tensor.dtype, shape: tensor.shape))
+            symbols.learn(graph.type(id), shape: tensor.shape)
+        }
+        for index in neededNodes(wanted, given: given.values) {
             do {
                 try bind(index)
             } catch {
@@ -54,11 +59,12 @@ struct BoundGraph {
 
     func constant(_ value: Int) -> Tensor? { facts[value]?.constant }
 
-    private func neededNodes(_ wanted: [ValueID]) -> [Int] {
+    private func neededNodes(_ wanted: [ValueID], given: [ValueID]) -> [Int] {
         var isNeeded = [Bool](repeating: false, count: graph.values.count)
         for id in wanted { isNeeded[id.index] = true }
         var result: [Int] = []
-        for index in prepared.nodes.reversed() where graph.nodes[index].outputs.contains(where: { isNeeded[$0.index] }) {
+        for index in prepared.nodes.reversed()
+        where graph.nodes[index].outputs.contains(where: { isNeeded[$0.index] && !given.contains($0) }) {
             result.append(index)
             for case let input? in graph.nodes[index].inputs { isNeeded[input.index] = true }
         }

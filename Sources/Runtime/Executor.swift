@@ -52,18 +52,36 @@ public final class Executor: Sendable {
     public func run(_ inputs: [String: Tensor], outputs: [String]? = nil, cache: KeyValueCache? = nil) throws -> [String: Tensor] {
         let binding = try InputBinding(inputs, to: prepared.graph)
         let wanted = try outputs.map(positions) ?? Array(prepared.graph.outputs.indices)
-        let key = PlanCache.Key(shapes: binding.tensors.map { $0?.shape }, outputs: wanted)
-        let plan = try plans.plan(key) {
-            try Planner(prepared, binding, outputs: wanted, options: options, weights: weights).plan()
-        }
-        guard let cache else { return try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0) } }
+        let realTokens = try countTokens(binding)
+        let plan = try plan(binding, realTokens, positions: wanted) { wanted.map { prepared.graph.outputs[$0] } }
+        let tensors = binding.tensors + realTokens.tensors
+        guard let cache else { return try arenas.with(byteCount: plan.arenaBytes) { try plan.run(tensors, arena: $0) } }
         let (batch, tokens) = try plan.cacheUse.appended(to: cache)
         try cache.begin(batch: batch, tokens: tokens)
         var succeeded = false
         defer { cache.end(succeeded: succeeded) }
-        let results = try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0, cache: cache) }
+        let results = try arenas.with(byteCount: plan.arenaBytes) { try plan.run(tensors, arena: $0, cache: cache) }
         succeeded = true
         return results
+    }
+
+    private func plan(_ binding: InputBinding, _ tokens: TokenBinding, positions: [Int], outputs: () -> [Output]) throws -> Plan {
+        try plans.plan(PlanCache.Key(shapes: binding.tensors.map { $0?.shape }, outputs: positions, tokens: tokens.count)) {
+            try Planner(prepared, binding, given: tokens, wanted: outputs(), options: options, weights: weights).plan()
+        }
+    }
+
+    /// Runs what the real tokens of a batch follow from, so that the main plan can have numbers for all sizes.
+    private func countTokens(_ binding: InputBinding) throws -> TokenBinding {
+        guard let number = prepared.tokenRows, let mask = prepared.graph.nodes[number].inputs.first ?? nil else { return .none }
+        let plan = try plan(binding, .none, positions: []) { [Output(name: "mask", value: mask)] }
+        let result = try arenas.with(byteCount: plan.arenaBytes) { try plan.run(binding.tensors, arena: $0) }
+        let node = prepared.graph.nodes[number]
+        do {
+            return try TokenBinding(node, mask: mask, result["mask"])
+        } catch {
+            throw RuntimeError.node(node, in: prepared.graph, error)
+        }
     }
 
     /// An empty key-value cache for `batch` sequences of up to `capacity` positions.

@@ -5,6 +5,8 @@ final class PlanCache: Sendable {
         let shapes: [[Int]?]
         /// Positions of the wanted outputs.
         let outputs: [Int]
+        /// How many tokens of the batch are real; nil where the plan does not depend on it.
+        let tokens: Int?
     }
 
     /// Texts come in few lengths at a time; a plan is some kilobytes, and its shape-dependent constants.

@@ -20,19 +20,25 @@ struct Planner {
     }
 
     private let prepared: PreparedGraph
-    private let wanted: [(name: String, value: ValueID)]
+    private let given: TokenBinding
+    private let wanted: [Output]
     private let options: ExecutorOptions
     private let weights: WeightStore
     private var bound: BoundGraph
 
-    /// - Parameter outputs: Positions of the wanted outputs in the graph.
+    /// - Parameters:
+    ///   - given: Values that a run gets besides the inputs.
+    ///   - wanted: What the run gives.
     /// - Throws: `RuntimeError` naming the input or node that does not fit.
-    init(_ prepared: PreparedGraph, _ binding: InputBinding, outputs: [Int], options: ExecutorOptions, weights: WeightStore) throws {
+    init(
+        _ prepared: PreparedGraph, _ binding: InputBinding, given: TokenBinding, wanted: [Output], options: ExecutorOptions, weights: WeightStore
+    ) throws {
         self.prepared = prepared
+        self.given = given
         self.options = options
         self.weights = weights
-        wanted = outputs.map { (prepared.graph.outputs[$0].name, prepared.graph.outputs[$0].value) }
-        bound = try BoundGraph(prepared, binding, wanted: wanted.map(\.value), options: options)
+        self.wanted = wanted
+        bound = try BoundGraph(prepared, binding, given: given, wanted: wanted.map(\.value), options: options)
     }
 
     func plan() throws -> Plan {
@@ -70,7 +76,7 @@ struct Planner {
 
         var constants: [Tensor] = []
         var constantPosition: [Int: Int] = [:]
-        let inputPosition = Dictionary(uniqueKeysWithValues: prepared.graph.inputs.enumerated().map { ($1.index, $0) })
+        let inputPosition = Dictionary(uniqueKeysWithValues: (prepared.graph.inputs + given.values).enumerated().map { ($1.index, $0) })
         func location(_ value: Int) -> Plan.Location? {
             let root = roots[value] ?? value
             if let tensor = bound.constant(root) {

@@ -9,6 +9,8 @@ struct PreparedGraph: Sendable {
     let constants: [Tensor?]
     /// Nodes that are left to run, in order.
     let nodes: [Int]
+    /// The node among them that says how many real tokens a batch has.
+    let tokenRows: Int?
 
     /// Results larger than that are computed only where they are little more than their operands, as unpacked weights are.
     private static let freeBytes = 64 << 20
@@ -34,6 +36,7 @@ struct PreparedGraph: Sendable {
         }
         self.constants = constants
         self.nodes = left
+        tokenRows = left.first { graph.nodes[$0].op is TokenRows }
     }
 
     private static func fold(

@@ -3,6 +3,7 @@ import GraphIR
 import ONNXConverter
 import Operators
 import Optimizer
+import Runtime
 import Tensors
 import TestSupport
 import Testing
@@ -53,24 +54,33 @@ import Testing
                 let mask = try #require(node.inputs.count > 3 ? node.inputs[3] : nil)
                 #expect(optimized.type(mask).dims.dropLast().last == 1, "\(optimized.type(mask))")
             }
-            #expect(optimized.nodes.count < 100, "\(report.operatorsAfter)")
+            #expect(optimized.nodes.count < 110, "\(report.operatorsAfter)")
+            // A position bias has a row for each query.
+            #expect(report.count(of: "unpadded_batches") == (variant.folder == "mpnet-encoder" ? 0 : 1), "\(report.nearMisses)")
         }
 
         let cases = try CaseFile(Corpus.folder.appendingPathComponent(variant.folder).appendingPathComponent("cases.safetensors"))
         let tolerance = variant.file.contains("int8") ? 0.1 : variant.file.contains("fp16") ? 1e-2 : 1e-5
         let names = plain.inputs.map { plain[$0].name }
+        let executor = try Executor(graph: optimized, options: ExecutorOptions(threads: 1))
         var compared = 0
-        for number in 1..<2 {
+        // Rows padded on the right, and on the left.
+        for number in [1, 7] {
             let inputs = try cases.tensors("case\(number).").filter { names.contains($0.key) }
             guard inputs.count == names.count else { continue }
             let before = try ReferenceInterpreter.run(plain, inputs)
-            let after = try ReferenceInterpreter.run(optimized, inputs)
-            for (name, tensor) in before {
-                let output = try #require(after[name])
-                #expect(output.dtype == tensor.dtype)
-                let difference = ONNXReference.difference(output, tensor)
-                #expect(difference <= tolerance, "case\(number) \(name) differs by \(difference)")
-                compared += 1
+            let mask = inputs["attention_mask"]
+            // The reference evaluation, which checks inference too, is slow.
+            for after in try (number == 1 ? [ReferenceInterpreter.run(optimized, inputs)] : []) + [executor.run(inputs)] {
+                for (name, tensor) in before {
+                    let output = try #require(after[name])
+                    #expect(output.dtype == tensor.dtype)
+                    // Padding is not computed.
+                    let isPerToken = output.rank >= 3 && Array(output.shape.prefix(2)) == mask?.shape
+                    let difference = ONNXReference.difference(output, tensor, rows: isPerToken ? mask?.integers().map { $0 == 1 } : nil)
+                    #expect(difference <= tolerance * max(1, tensor.doubles().map(abs).max() ?? 0), "case\(number) \(name) differs by \(difference)")
+                    compared += 1
+                }
             }
         }
         #expect(compared >= 1)

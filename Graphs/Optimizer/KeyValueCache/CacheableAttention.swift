@@ -17,7 +17,7 @@ struct CacheableAttention {
     let window: Int
 
     /// - Returns: All attentions of the graph; none where nothing in it is causal.
-    /// - Throws: `CacheRefusal`.
+    /// - Throws: `PassRefusal`.
     static func all(in graph: Graph, _ interface: CausalInterface) throws -> [CacheableAttention] {
         let definitions = graph.definitions()
         var found: [CacheableAttention] = []
@@ -31,16 +31,16 @@ struct CacheableAttention {
                 graph: graph, interface: interface, definitions: definitions, mask: node.inputs.count > 3 ? node.inputs[3] : nil, isCausal: op.isCausal)
             // An encoder.
             if interface.pasts.isEmpty, found.isEmpty, !check.looksCausal { return [] }
-            guard graph.type(q).dims[2] == CausalInterface.sequence else { throw CacheRefusal(label, "its queries are \(graph.type(q)), not the new tokens") }
+            guard graph.type(q).dims[2] == CausalInterface.sequence else { throw PassRefusal(label, "its queries are \(graph.type(q)), not the new tokens") }
             let window: Int
-            do { window = try check.window() } catch { throw CacheRefusal(label, "\(error)") }
+            do { window = try check.window() } catch { throw PassRefusal(label, "\(error)") }
             found.append(CacheableAttention(
                 node: number, query: q, key: key, value: value, pasts: [pastKey, pastValue].compactMap { $0 }, scale: op.scale, window: window))
         }
         let used = found.flatMap(\.pasts)
         if let unused = interface.pasts.first(where: { past in used.filter { $0 == past }.count != 1 }) {
             let count = used.filter { $0 == unused }.count
-            throw CacheRefusal("%\(graph[unused].name)", "\(count) attentions take it as their past, expected 1")
+            throw PassRefusal("%\(graph[unused].name)", "\(count) attentions take it as their past, expected 1")
         }
         return found
     }
@@ -51,14 +51,14 @@ struct CacheableAttention {
     ) throws -> (new: ValueID, past: ValueID?) {
         if interface.pasts.isEmpty {
             guard graph.type(value).dims[2] == CausalInterface.sequence else {
-                throw CacheRefusal(label, "its keys or values are \(graph.type(value)), not those of the new tokens")
+                throw PassRefusal(label, "its keys or values are \(graph.type(value)), not those of the new tokens")
             }
             return (value, nil)
         }
         guard let number = definitions[value], let concat = graph.nodes[number].op as? Concat, concat.axis == 2 || concat.axis == -2,
             graph.nodes[number].inputs.count == 2, let first = graph.nodes[number].inputs[0], let new = graph.nodes[number].inputs[1],
             case let past = graph.withoutCasts(first, definitions), interface.pasts.contains(past), graph.type(new).dims[2] == CausalInterface.sequence
-        else { throw CacheRefusal(label, "its keys or values are no past and new ones joined along the third dimension") }
+        else { throw PassRefusal(label, "its keys or values are no past and new ones joined along the third dimension") }
         return (new, past)
     }
 }

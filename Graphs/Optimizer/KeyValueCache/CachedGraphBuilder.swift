@@ -44,14 +44,14 @@ struct CachedGraphBuilder {
         mask = new.addInput("attention_mask", TensorType(.i64, dims), default: .ones)
     }
 
-    /// - Throws: `CacheRefusal` where something else depends on the past.
+    /// - Throws: `PassRefusal` where something else depends on the past.
     mutating func build() throws -> Graph {
         renamed[interface.ids] = newIDs
         let idType = old.type(interface.ids).dtype
         if idType != .i64 { renamed[interface.ids] = try add(Cast(to: idType), [newIDs], name: "") }
 
         let outputs = keptOutputs()
-        guard !outputs.isEmpty else { throw CacheRefusal("the graph", "it has no output besides keys and values") }
+        guard !outputs.isEmpty else { throw PassRefusal("the graph", "it has no output besides keys and values") }
         for number in try live(from: outputs.map(\.value)) { try write(number) }
         for output in outputs { new.outputs.append(Output(name: output.name, value: try operand(output.value, of: "the output \(output.name)"))) }
         return new
@@ -100,7 +100,7 @@ struct CachedGraphBuilder {
         do {
             positions[value] = try PositionValue(value, in: old, interface, definitions: definitions)
         } catch {
-            throw CacheRefusal(old.label(node), "%\(old[value].name): \(error)")
+            throw PassRefusal(old.label(node), "%\(old[value].name): \(error)")
         }
     }
 
@@ -108,7 +108,7 @@ struct CachedGraphBuilder {
 
     private mutating func add(_ op: some Operator, _ inputs: [ValueID?], name: String, output: String? = nil) throws -> ValueID {
         let outputs = try facts.add(op, inputs, name: name, outputNames: output.map { [$0] } ?? [], to: &new)
-        guard let first = outputs.first else { throw CacheRefusal(name, "\(op.mnemonic) has no output") }
+        guard let first = outputs.first else { throw PassRefusal(name, "\(op.mnemonic) has no output") }
         return first
     }
 
@@ -127,7 +127,7 @@ struct CachedGraphBuilder {
             return constant
         }
         if let position = positions[value] { return try write(position) }
-        throw CacheRefusal(user, "it depends on %\(old[value].name)")
+        throw PassRefusal(user, "it depends on %\(old[value].name)")
     }
 
     private mutating func write(_ number: Int) throws {
@@ -135,14 +135,14 @@ struct CachedGraphBuilder {
         let label = old.label(node)
         if let entry = attentions[number] { return try write(entry.attention, slot: entry.slot, node) }
         if let dims = node.op as? Dims, dims.elements.contains(where: { $0.symbols.contains("past") }) {
-            throw CacheRefusal(label, "it depends on the length of the past")
+            throw PassRefusal(label, "it depends on the length of the past")
         }
         let inputs = try node.inputs.map { try $0.map { try operand($0, of: label) } }
         if node.inputs.contains(where: { $0.map { lifts[$0] != nil } ?? false }) { return try writeLifted(node, inputs, label) }
         let outputs = try facts.add(node.op, inputs, name: node.name, outputNames: node.outputs.map { old[$0].name }, to: &new)
         for (output, copy) in zip(node.outputs, outputs) {
             renamed[output] = copy
-            if new.type(copy).dims.contains(where: { $0.symbols.contains("past") }) { throw CacheRefusal(label, "it depends on the length of the past") }
+            if new.type(copy).dims.contains(where: { $0.symbols.contains("past") }) { throw PassRefusal(label, "it depends on the length of the past") }
         }
     }
 
@@ -190,7 +190,7 @@ struct CachedGraphBuilder {
 
     /// A node over positions that were the same for the whole batch and now are not.
     private mutating func writeLifted(_ node: Node, _ inputs: [ValueID?], _ label: String) throws {
-        guard let output = node.outputs.first, node.outputs.count == 1 else { throw CacheRefusal(label, "it takes positions in a way that is not known") }
+        guard let output = node.outputs.first, node.outputs.count == 1 else { throw PassRefusal(label, "it takes positions in a way that is not known") }
         let kinds = node.inputs.map { $0.flatMap { lifts[$0] } }
         let isAdded = kinds.contains { $0 == .added }
         let batch = old.type(interface.ids).dims[0]
@@ -201,30 +201,30 @@ struct CachedGraphBuilder {
         case is Unary, is Cast, is Binary, is MatMul:
             result = try add(node.op, inputs, name: node.name, output: old[output].name)
         case is Reshape, is ExpandDims, is Squeeze, is Expand:
-            guard kinds[0] != nil, let source = inputs[0] else { throw CacheRefusal(label, "its shape depends on positions") }
+            guard kinds[0] != nil, let source = inputs[0] else { throw PassRefusal(label, "its shape depends on positions") }
             // What spreads over the batch has it already.
             let hasBatch = node.op is Expand && oldDims.first == batch
             let target = try dims(hasBatch ? oldDims : [batch] + (oldDims.first == 1 ? oldDims.dropFirst() : oldDims[...]))
             result = try node.op is Expand
                 ? add(Expand(), [source, target], name: node.name, output: old[output].name) : add(Reshape(), [source, target], name: node.name, output: old[output].name)
         case let op as Transpose:
-            guard isAdded || op.permutation.first == 0 else { throw CacheRefusal(label, "it moves the batch of positions") }
+            guard isAdded || op.permutation.first == 0 else { throw PassRefusal(label, "it moves the batch of positions") }
             let permutation = isAdded ? [0] + op.permutation.map { $0 + 1 } : op.permutation
             result = try add(Transpose(permutation: permutation), inputs, name: node.name, output: old[output].name)
         case let op as Concat:
-            guard !kinds.contains(where: { $0 == nil }), Set(kinds.map { $0 == .added }).count == 1 else { throw CacheRefusal(label, "it joins positions with something else") }
+            guard !kinds.contains(where: { $0 == nil }), Set(kinds.map { $0 == .added }).count == 1 else { throw PassRefusal(label, "it joins positions with something else") }
             let axis = try shifted(op.axis, rank: oldDims.count)
-            guard axis > 0 else { throw CacheRefusal(label, "it joins positions along the batch") }
+            guard axis > 0 else { throw PassRefusal(label, "it joins positions along the batch") }
             result = try add(Concat(axis: axis), inputs, name: node.name, output: old[output].name)
         case let op as Slice:
-            guard kinds.dropFirst().allSatisfy({ $0 == nil }) else { throw CacheRefusal(label, "it takes positions in a way that is not known") }
+            guard kinds.dropFirst().allSatisfy({ $0 == nil }) else { throw PassRefusal(label, "it takes positions in a way that is not known") }
             let axes = try op.axes.map { try shifted($0, rank: oldDims.count) }
-            guard axes.allSatisfy({ $0 > 0 }) else { throw CacheRefusal(label, "it cuts positions along the batch") }
+            guard axes.allSatisfy({ $0 > 0 }) else { throw PassRefusal(label, "it cuts positions along the batch") }
             result = try add(Slice(axes: axes), inputs, name: node.name, output: old[output].name)
         case let op as Gather:
-            guard op.axis == 0, kinds[0] == nil else { throw CacheRefusal(label, "it takes positions in a way that is not known") }
+            guard op.axis == 0, kinds[0] == nil else { throw PassRefusal(label, "it takes positions in a way that is not known") }
             result = try add(op, inputs, name: node.name, output: old[output].name)
-        default: throw CacheRefusal(label, "\(node.op.mnemonic) takes positions in a way that is not known")
+        default: throw PassRefusal(label, "\(node.op.mnemonic) takes positions in a way that is not known")
         }
         renamed[output] = result
         // What the batch's own data join has the batch already; everything else must have got it in one of the two ways.
@@ -236,7 +236,7 @@ struct CachedGraphBuilder {
         } else if oldDims.first == 1, newDims == [batch] + oldDims.dropFirst() {
             lifts[output] = .replacesOne
         } else {
-            throw CacheRefusal(label, "with positions for each row it is \(new.type(result)), was \(old.type(output))")
+            throw PassRefusal(label, "with positions for each row it is \(new.type(result)), was \(old.type(output))")
         }
     }
 }

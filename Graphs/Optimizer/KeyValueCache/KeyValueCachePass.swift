@@ -27,7 +27,7 @@ struct KeyValueCachePass: Pass {
             guard count > 0 else { return 0 }
             graph = changed
             return count
-        } catch let refusal as CacheRefusal {
+        } catch let refusal as PassRefusal {
             report.nearMisses.append(.init(rule: name, node: refusal.node, reason: refusal.reason))
         } catch {
             report.nearMisses.append(.init(rule: name, node: "the graph", reason: "\(error)"))
@@ -43,7 +43,7 @@ struct KeyValueCachePass: Pass {
         guard let prepared = CausalInterface(work) else { return (graph, 0) }
         let attentions = try CacheableAttention.all(in: work, prepared)
         guard !attentions.isEmpty else {
-            guard interface.pasts.isEmpty else { throw CacheRefusal("the graph", "no attention was found in it\(Self.closest(scratch))") }
+            guard interface.pasts.isEmpty else { throw PassRefusal("the graph", "no attention was found in it\(Self.closest(scratch))") }
             return (graph, 0)
         }
         var builder = try CachedGraphBuilder(work, prepared, attentions)

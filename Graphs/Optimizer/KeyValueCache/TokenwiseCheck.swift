@@ -3,42 +3,23 @@ import Operators
 import Tensors
 
 /// Makes sure that tokens meet in cached attentions only: then the new tokens alone, with a cache of the earlier ones, give what all at once give.
-/// Follows the dimension of the tokens through every node.
-struct TokenwiseCheck {
-    /// Where a value has its tokens.
-    private enum Place: Equatable {
-        /// Dimension `axis` is the sequence.
-        case axis(Int)
-        /// Dimension 0 is the batch's sequences one behind the other.
-        case merged
-    }
-
-    private let graph: Graph
-    private let batch: Dim
-    private let merged: Dim
-    private var places: [ValueID: Place] = [:]
-
-    /// - Throws: `CacheRefusal` naming the first node in which tokens meet.
+enum TokenwiseCheck {
+    /// - Throws: `PassRefusal` naming the first node in which tokens meet.
     static func run(_ graph: Graph) throws {
         guard let ids = graph.inputs.first else { return }
-        var check = try TokenwiseCheck(graph, batch: graph.type(ids).dims[0])
-        for id in graph.inputs { check.places[id] = .axis(1) }
-        for node in graph.nodes { try check.visit(node) }
-        for output in graph.outputs where check.places[output.value] != .axis(1) {
-            throw CacheRefusal("the output \(output.name)", "it is \(graph.type(output.value)), not one row for each token")
+        var placement = try TokenPlacement(graph, batch: graph.type(ids).dims[0], sequence: CausalInterface.sequence)
+        for id in graph.inputs { placement.places[id] = .axis(1) }
+        for node in graph.nodes { try visit(node, &placement) }
+        for output in graph.outputs where placement.places[output.value] != .axis(1) {
+            throw PassRefusal("the output \(output.name)", "it is \(graph.type(output.value)), not one row for each token")
         }
     }
 
-    private init(_ graph: Graph, batch: Dim) throws {
-        self.graph = graph
-        self.batch = batch
-        merged = try batch * CausalInterface.sequence
-    }
-
-    private mutating func visit(_ node: Node) throws {
+    private static func visit(_ node: Node, _ placement: inout TokenPlacement) throws {
+        let graph = placement.graph
         let label = graph.label(node)
         guard let output = node.outputs.first else { return }
-        if node.inputs.allSatisfy({ $0.map { places[$0] == nil } ?? true }) {
+        if node.inputs.allSatisfy({ $0.map { placement.places[$0] == nil } ?? true }) {
             // Sizes and numbers that are the same for all tokens; one spread over the tokens is still the same for each.
             for output in node.outputs {
                 let dims = graph.type(output).dims
@@ -46,123 +27,17 @@ struct TokenwiseCheck {
                 guard node.op is Expand || node.op is Fill, dims.filter({ $0.symbols.contains("sequence") }) == [CausalInterface.sequence],
                     let axis = dims.firstIndex(of: CausalInterface.sequence),
                     node.op is Fill || node.inputs.first.flatMap({ $0 }).map({ graph.type($0).dims.allSatisfy { !$0.symbols.contains("sequence") } }) ?? false
-                else { throw CacheRefusal(label, "it depends on the number of tokens") }
-                places[output] = .axis(axis)
+                else { throw PassRefusal(label, "it depends on the number of tokens") }
+                placement.places[output] = .axis(axis)
             }
             return
         }
-        guard let place = try placeOfResult(node, output, label) else { throw CacheRefusal(label, "tokens may meet in it (\(node.op.mnemonic))") }
-        places[output] = place
+        guard let place = try placement.place(of: node) else { throw PassRefusal(label, "tokens may meet in it (\(node.op.mnemonic))") }
+        placement.places[output] = place
         if node.op is DynamicQuantize { return }
-        guard node.outputs.count == 1 else { throw CacheRefusal(label, "tokens may meet in it (\(node.op.mnemonic))") }
-        let dims = graph.type(output).dims
-        guard dims.count > 0, place == .merged ? dims[0] == merged : isSequence(place, dims) else {
-            throw CacheRefusal(label, "its \(graph.type(output)) has no dimension of the tokens where it should")
+        guard node.outputs.count == 1 else { throw PassRefusal(label, "tokens may meet in it (\(node.op.mnemonic))") }
+        guard placement.hasTokens(output, at: place) else {
+            throw PassRefusal(label, "its \(graph.type(output)) has no dimension of the tokens where it should")
         }
-    }
-
-    private func isSequence(_ place: Place, _ dims: [Dim]) -> Bool {
-        guard case .axis(let axis) = place, dims.indices.contains(axis) else { return false }
-        return dims[axis] == CausalInterface.sequence
-    }
-
-    private func place(_ node: Node, _ index: Int) -> Place? { index < node.inputs.count ? node.inputs[index].flatMap { places[$0] } : nil }
-
-    private func rank(_ node: Node, _ index: Int) -> Int { index < node.inputs.count ? node.inputs[index].map { graph.type($0).rank } ?? 0 : 0 }
-
-    /// nil where tokens may meet.
-    private func placeOfResult(_ node: Node, _ output: ValueID, _ label: String) throws -> Place? {
-        let first = place(node, 0)
-        /// Operands after the first hold no tokens.
-        var othersAreFree: Bool { node.inputs.indices.dropFirst().allSatisfy { place(node, $0) == nil } }
-        let axis: Int
-        switch first {
-        case .axis(let position): axis = position
-        case .merged: axis = 0
-        case nil: axis = -1
-        }
-        switch node.op {
-        case is CachedAttention, is CachePositions: return .axis(1)
-        case is Unary, is Cast: return first
-        case is Binary, is Compare, is Select: return aligned(node, output)
-        case is Linear:
-            // Weight and bias are constants; the residual has the tokens where the input has them.
-            guard first != nil, axis < rank(node, 0) - 1, place(node, 1) == nil, place(node, 2) == nil else { return nil }
-            return place(node, 3) == nil || place(node, 3) == first ? first : nil
-        case is MatMul, is MatMulInteger:
-            if let op = node.op as? MatMul, op.transposeA { return nil }
-            let end = graph.type(output).rank
-            // The tokens are rows of the first factor or columns of the second; the other holds none.
-            if first == nil, let op = node.op as? MatMul, !op.transposeB, place(node, 1) == .axis(rank(node, 1) - 1) { return .axis(end - 1) }
-            guard first != nil, othersAreFree, axis < rank(node, 0) - 1 else { return nil }
-            return first == .merged ? (rank(node, 1) == 2 ? first : nil) : .axis(axis + end - rank(node, 0))
-        case let op as LayerNorm: return first != nil && axis < rank(node, 0) - op.normalizedRank ? (try addedResidual(node, first)) : nil
-        case is RMSNorm, is RotaryEmbedding:
-            let end = node.op is RMSNorm ? rank(node, 0) - 1 : 2
-            return first != nil && axis < end && (node.op is RotaryEmbedding ? place(node, 1) == .axis(1) && first == .axis(1) : othersAreFree) ? first : nil
-        case let op as Softmax: return try Shape.normalize(axis: op.axis, rank: rank(node, 0)) == axis ? nil : first
-        case let op as Reduce:
-            let axes = try op.axes.map { try Shape.normalize(axis: $0, rank: rank(node, 0)) }
-            guard !axes.isEmpty, !axes.contains(axis) else { return nil }
-            return op.keepDims || first == .merged ? first : .axis(axis - axes.filter { $0 < axis }.count)
-        case is Reshape, is ExpandDims, is Squeeze:
-            return first != nil && othersAreFree ? try reshaped(node, output, axis) : nil
-        case is Expand:
-            guard first != nil, othersAreFree else { return nil }
-            return first == .merged ? nil : .axis(axis + graph.type(output).rank - rank(node, 0))
-        case let op as Transpose: return first == .merged ? (op.permutation.first == 0 ? .merged : nil) : op.permutation.firstIndex(of: axis).map { .axis($0) }
-        case let op as Concat:
-            let joined = try Shape.normalize(axis: op.axis, rank: rank(node, 0))
-            return joined != axis && node.inputs.indices.allSatisfy { place(node, $0) == first } ? first : nil
-        case let op as Slice:
-            let axes = try op.axes.map { try Shape.normalize(axis: $0, rank: rank(node, 0)) }
-            return othersAreFree && !axes.contains(axis) && first != nil ? first : nil
-        case let op as Gather:
-            if first == nil, case .axis(let position)? = place(node, 1) { return .axis(position + op.axis) }
-            guard first != nil, othersAreFree, op.axis != axis, first == .axis(axis) else { return nil }
-            return .axis(op.axis < axis ? axis + rank(node, 1) - 1 : axis)
-        case is Quantize, is Dequantize: return othersAreFree ? first : nil
-        // One scale for all tokens: equal to rounding, as the operator is between batches of any kind.
-        case is DynamicQuantize: return first
-        default: return nil
-        }
-    }
-
-    private func addedResidual(_ node: Node, _ first: Place?) throws -> Place? {
-        node.inputs.indices.dropFirst().allSatisfy { place(node, $0) == nil || place(node, $0) == first } ? first : nil
-    }
-
-    /// Elementwise: the tokens of all operands lie in one dimension of the result, in which the other operands have size 1.
-    private func aligned(_ node: Node, _ output: ValueID) -> Place? {
-        let rank = graph.type(output).rank
-        var result: Place?
-        for case let input? in node.inputs {
-            let inputRank = graph.type(input).rank
-            switch places[input] {
-            case nil: continue
-            case .merged?:
-                guard inputRank == rank, result == nil || result == .merged else { return nil }
-                result = .merged
-            case .axis(let axis)?:
-                let place = Place.axis(axis + rank - inputRank)
-                guard result == nil || result == place else { return nil }
-                result = place
-            }
-        }
-        return result
-    }
-
-    /// The sequence is a dim of its own before and after, with as many elements before it; or batch and sequence merge, or part again.
-    private func reshaped(_ node: Node, _ output: ValueID, _ axis: Int) throws -> Place? {
-        guard let input = node.inputs.first ?? nil else { return nil }
-        func product(_ dims: some Sequence<Dim>) throws -> Dim { try dims.reduce(1) { try $0 * $1 } }
-        let (before, after) = (graph.type(input).dims, graph.type(output).dims)
-        let isMerged = places[input] == .merged
-        let lead = isMerged ? batch : try product(before[..<axis])
-        for position in after.indices where after[position] == CausalInterface.sequence {
-            if try product(after[..<position]) == lead { return .axis(position) }
-        }
-        guard after.first == merged, isMerged || lead == batch else { return nil }
-        return .merged
     }
 }

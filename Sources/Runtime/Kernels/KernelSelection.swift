@@ -18,6 +18,7 @@ enum KernelSelection {
         case let op as ScaledDotProductAttention: return AttentionKernel(op, request)
         case let op as CachedAttention: return CachedAttentionKernel(op, request)
         case is CachePositions: return CachePositionsKernel(request)
+        case is PadTokens: return PadTokensKernel(request)
         case let op as RotaryEmbedding: return RotaryEmbeddingKernel(op, request)
         case let op as LayerNorm: return NormKernel(op, request)
         case let op as RMSNorm: return NormKernel(op, request)

@@ -1,5 +1,5 @@
-/// Why a graph's attention does not move to a key-value cache.
-struct CacheRefusal: Error {
+/// Why a pass over the whole graph leaves it as it is.
+struct PassRefusal: Error {
     /// The node that stands in the way.
     let node: String
     let reason: String
