@@ -13,7 +13,7 @@ struct EncoderGraph {
     var vocabulary = 50
     var positions = 64
 
-    func graph(seed: UInt64 = 1) throws -> Graph {
+    func graph(seed: UInt64 = 1, layout: Linear.Layout = .output_input) throws -> Graph {
         var random = SeededRandom(seed: seed)
         var builder = GraphBuilder(name: "encoder")
         let symbolic: [Dim] = [.symbol("batch"), .symbol("sequence")]
@@ -31,7 +31,8 @@ struct EncoderGraph {
         }
         func linear(_ x: ValueID, _ input: Int, _ output: Int, _ name: String, _ activation: Activation = .none) throws -> ValueID {
             try builder.apply(
-                Linear(layout: .output_input, activation: activation), x, weight([output, input], name + ".weight"),
+                Linear(layout: layout, activation: activation), x,
+                weight(layout == .output_input ? [output, input] : [input, output], name + ".weight"),
                 weight([output], name + ".bias"))
         }
         let words = try builder.apply(Gather(axis: 0), weight([vocabulary, hidden], "words", scale: 1), ids)

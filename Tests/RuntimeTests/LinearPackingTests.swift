@@ -85,4 +85,40 @@ import Testing
         try PassPipeline.default.run(&graph)
         #expect(graph.nodes.count == 2)
     }
+
+    @Test(arguments: [Linear.Layout.output_input, .input_output])
+    func encodersReadTheirHeadsInThePackedProduct(layout: Linear.Layout) throws {
+        let plain = try EncoderGraph().graph(layout: layout)
+        var optimised = plain
+        let report = try PassPipeline.default.run(&optimised)
+        // Of each layer the packed projections, and three more.
+        #expect(report.fusionCounts.linear == 8 && report.count(of: "linear_packing") == 6)
+        let profiler = Profiler()
+        let inputs = try EncoderGraph().inputs(lengths: [9, 4, 13])
+        let actual = try Executor(graph: optimised, options: .init(profiler: profiler)).run(inputs, outputs: ["embedding"])
+        #expect(!profiler.entries.contains { $0.kernel == "slice" || $0.kernel == "transpose" })
+        let expected = try Executor(graph: plain).run(inputs, outputs: ["embedding"])
+        #expect(difference(try #require(actual["embedding"]), try #require(expected["embedding"])) < 1e-5)
+    }
+
+    @Test func projectionsThatOthersReadStay() throws {
+        // The values are an output too: a slice of the product would be a copy.
+        var builder = GraphBuilder(name: "attention")
+        var random = SeededRandom(seed: 2)
+        let x = builder.input("x", TensorType(.f32, [.symbol("batch"), .symbol("sequence"), 8]))
+        let parts = try ["q", "k", "v"].map { name -> ValueID in
+            let weight = builder.constant(try random.tensor(.f32, [8, 8]), name: name)
+            let projected = try builder.apply(Linear(layout: .output_input), x, weight)
+            if name == "v" { builder.output("values", projected) }
+            let heads = try builder.apply(Reshape(zeroCopies: true), projected, builder.integers([0, 0, 2, 4]))
+            return try builder.apply(Transpose(permutation: [0, 2, 1, 3]), heads)
+        }
+        builder.output("y", try builder.apply(ScaledDotProductAttention(scale: 0.5), parts[0], parts[1], parts[2]))
+        var graph = builder.graph
+        try PassPipeline.default.run(&graph)
+        #expect(graph.nodes.filter { $0.op is Linear }.count == 2)
+        let input = ["x": try random.tensor(.f32, [2, 5, 8])]
+        let (actual, expected) = (try Executor(graph: graph).run(input), try Executor(graph: builder.graph).run(input))
+        for (name, tensor) in expected { #expect(difference(try #require(actual[name]), tensor) < 1e-5) }
+    }
 }

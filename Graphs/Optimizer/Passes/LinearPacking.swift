@@ -2,18 +2,31 @@ import GraphIR
 import Operators
 import Tensors
 
-/// Dense layers of one input become one, so that a step of a generation reads the input once and waits for its threads once:
+/// Dense layers of one input become one, which reads the input once and waits for its threads once:
 ///
 ///     q = linear(x, Wq)   k = linear(x, Wk)   v = linear(x, Wv)   ->   p = linear(x, [Wq Wk Wv])   q, k, v = slices of p
 ///     linear<silu>(x, Wg) * linear(x, Wu)                         ->   gated_activation<silu>(linear(x, [Wg Wu]))
 ///
-/// Only in graphs that generate: for long inputs the products are large enough by themselves.
+/// In graphs that generate; in others only the queries, keys and values of attentions, which read the slices where they are: any other slice would be a
+/// copy, and the products are large enough by themselves.
 struct LinearPacking: Pass {
     let name = "linear_packing"
 
     func run(_ graph: inout Graph, _ report: inout OptimizationReport) throws -> Int {
-        guard graph.nodes.contains(where: { $0.op is CachedAttention }) else { return 0 }
-        return try packGates(&graph) + packProjections(&graph)
+        if graph.nodes.contains(where: { $0.op is CachedAttention }) { return try packGates(&graph) + packProjections(&graph) { _ in true } }
+        let uses = graph.uses()
+        let outputs = Set(graph.outputs.map(\.value))
+        let nodes = graph.nodes
+        func only<Op: Operator>(_ type: Op.Type, after value: ValueID?) -> Node? {
+            guard let value, !outputs.contains(value), let users = uses[value], users.count == 1, nodes[users[0]].op is Op else { return nil }
+            return nodes[users[0]]
+        }
+        return try packProjections(&graph) { node in
+            guard let heads = only(Reshape.self, after: node.outputs.first), let moved = only(Transpose.self, after: heads.outputs.first),
+                (moved.op as? Transpose)?.permutation == [0, 2, 1, 3], let part = moved.outputs.first, let users = uses[part]
+            else { return false }
+            return !outputs.contains(part) && users.allSatisfy { nodes[$0].op is ScaledDotProductAttention }
+        }
     }
 
     // MARK: Gates
@@ -46,18 +59,26 @@ struct LinearPacking: Pass {
 
     // MARK: Projections
 
-    private func packProjections(_ graph: inout Graph) throws -> Int {
+    private func packProjections(_ graph: inout Graph, where isWanted: (Node) -> Bool) throws -> Int {
         let nodes = graph.nodes
         var groups: [Member: [Int]] = [:]
         var order: [Member] = []
         for (number, node) in nodes.enumerated() {
-            guard let member = Member(node, in: graph), (node.op as? Linear)?.activation == Activation.none else { continue }
+            guard let member = Member(node, in: graph), (node.op as? Linear)?.activation == Activation.none, isWanted(node) else { continue }
             if groups[member] == nil { order.append(member) }
             groups[member, default: []].append(number)
         }
+        // Layers may share their weights, as ALBERT's do: then they share the packed ones too.
+        var sharers: [[ValueID?]: Int] = [:]
+        for numbers in groups.values { sharers[numbers.map { nodes[$0].inputs[1] }, default: 0] += 1 }
+        var stored: [[ValueID?]: [ValueID]] = [:]
         var replacements: [Int: [Node]] = [:]
         for member in order {
-            guard let numbers = groups[member], numbers.count > 1, let packed = try pack(numbers.map { nodes[$0] }, &graph) else { continue }
+            guard let numbers = groups[member], numbers.count > 1 else { continue }
+            let layers = numbers.map { nodes[$0] }
+            let parameters = layers.flatMap { $0.inputs.dropFirst() }
+            guard let packed = try pack(layers, &graph, sharers: sharers[layers.map { $0.inputs[1] }] ?? 1, stored: stored[parameters]) else { continue }
+            stored[parameters] = packed.node.inputs.dropFirst().compactMap { $0 }
             var start = 0
             for (place, number) in numbers.enumerated() {
                 let node = nodes[number]
@@ -89,46 +110,69 @@ struct LinearPacking: Pass {
         /// nil for a node that cannot be packed.
         init?(_ node: Node, in graph: Graph) {
             guard let op = node.op as? Linear, let x = node.inputs[0], let weight = node.inputs[1].flatMap({ graph.constant($0) }), weight.rank == 2,
-                // Only rows of weights can be put behind one another as they lie.
-                op.layout == .output_input, node.inputs.count < 4 || node.inputs[3] == nil
+                node.inputs.count < 4 || node.inputs[3] == nil
             else { return nil }
             let bias = node.inputs.count > 2 ? node.inputs[2] : nil
             if let bias, graph.constant(bias)?.dtype != .f32 { return nil }
             self.x = x
             layout = op.layout
             dtype = weight.dtype
-            inner = weight.shape[1]
+            inner = weight.shape[op.layout == .output_input ? 1 : 0]
             hasBias = bias != nil
         }
     }
 
     /// One layer with the rows of several; nil where they differ in kind, or a weight serves others too and would be stored twice.
-    private func pack(_ layers: [Node], _ graph: inout Graph) throws -> (node: Node, output: ValueID)? {
+    ///
+    /// - Parameters:
+    ///   - sharers: How many groups of layers have these weights.
+    ///   - stored: The packed weight and bias of an earlier one of them.
+    private func pack(_ layers: [Node], _ graph: inout Graph, sharers: Int = 1, stored: [ValueID]? = nil) throws -> (node: Node, output: ValueID)? {
         guard let first = layers.first, let member = Member(first, in: graph) else { return nil }
         let uses = graph.uses()
         var weights: [Tensor] = []
         var biases: [Float] = []
         for layer in layers {
-            guard Member(layer, in: graph) == member, let id = layer.inputs[1], uses[id]?.count == 1, let weight = graph.constant(id) else { return nil }
+            guard Member(layer, in: graph) == member, let id = layer.inputs[1], uses[id]?.count == sharers, let weight = graph.constant(id) else { return nil }
             weights.append(weight)
             if member.hasBias, let bias = layer.inputs[2].flatMap({ graph.constant($0) }) { biases += bias.floats() }
-        }
-        let rows = weights.reduce(0) { $0 + $1.shape[0] }
-        let all = try Tensor(dtype: member.dtype, shape: [rows, member.inner]) { target in
-            var offset = 0
-            for weight in weights {
-                weight.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: target[offset..<offset + $0.count]).copyMemory(from: $0) }
-                offset += weight.byteCount
-            }
         }
         let name = layers.map { $0.name.split(separator: ".").last.map(String.init) ?? $0.name }.joined(separator: "+")
         let prefix = first.name.split(separator: ".").dropLast().joined(separator: ".")
         let full = prefix.isEmpty ? name : "\(prefix).\(name)"
-        var inputs: [ValueID?] = [member.x, graph.addConstant("\(full).weight", all)]
-        if member.hasBias { inputs.append(graph.addConstant("\(full).bias", try Tensor(floats: biases, shape: [rows]))) }
+        var inputs: [ValueID?] = [member.x]
+        if let stored {
+            inputs += stored
+        } else {
+            let (all, width) = try joined(weights, member)
+            inputs.append(graph.addConstant("\(full).weight", all))
+            if member.hasBias { inputs.append(graph.addConstant("\(full).bias", try Tensor(floats: biases, shape: [width]))) }
+        }
         let op = Linear(layout: member.layout)
         let type = try op.inferTypes(graph.operands(inputs, symbolPrefix: full))[0]
         let output = graph.addValue(full, type)
         return (Node(op: op, inputs: inputs, outputs: [output], name: full), output)
+    }
+
+    /// Weights side by side, and how many outputs they have together.
+    private func joined(_ weights: [Tensor], _ member: Member) throws -> (weight: Tensor, width: Int) {
+        let isRows = member.layout == .output_input
+        let width = weights.reduce(0) { $0 + $1.shape[isRows ? 0 : 1] }
+        let tensor = try Tensor(dtype: member.dtype, shape: isRows ? [width, member.inner] : [member.inner, width]) { target in
+            // Rows of outputs lie behind one another as they are; of rows of inputs each weight has a part.
+            let rows = isRows ? 1 : member.inner
+            var offset = 0
+            for row in 0..<rows {
+                for weight in weights {
+                    let count = weight.byteCount / max(rows, 1)
+                    weight.withUnsafeBytes {
+                        UnsafeMutableRawBufferPointer(rebasing: target[offset..<offset + count])
+                            .copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[row * count..<(row + 1) * count]))
+                    }
+                    offset += count
+                }
+            }
+        }
+        return (tensor, width)
     }
 }

@@ -6,14 +6,10 @@ import Tensors
 /// Scaled dot-product attention in f32, in pieces of some queries of one head, over all keys or those of the queries' sequence.
 struct AttentionKernel: Kernel {
     private let op: ScaledDotProductAttention
-    private let layout: AttentionLayout
-    private let batch: Int
-    private let heads: Int
-    private let sharedHeads: Int
-    private let queries: Int
-    private let keys: Int
-    private let width: Int
-    private let valueWidth: Int
+    private let query: AttentionView
+    private let key: AttentionView
+    private let value: AttentionView
+    private let target: AttentionView
     /// nil without a mask.
     private let mask: Mask?
     /// Of rows that are several sequences: how many; nil where they are one.
@@ -29,23 +25,20 @@ struct AttentionKernel: Kernel {
     private static let queryBlock = 64
 
     init?(_ op: ScaledDotProductAttention, _ request: KernelRequest) {
-        guard let q = request.operand(0), let k = request.operand(1), let v = request.operand(2), let output = request.outputs.first,
-            [q, k, v, output].allSatisfy({ $0.dtype == .f32 && $0.rank == 4 })
-        else { return nil }
-        func sizes(_ type: ConcreteType, _ isInterleaved: Bool) -> [Int] {
-            isInterleaved ? [type.shape[0], type.shape[2], type.shape[1], type.shape[3]] : type.shape
+        func view(_ index: Int) -> AttentionView? {
+            guard let type = request.operand(index), type.dtype == .f32 else { return nil }
+            return (request.attentionLayout.operands[index] ?? AttentionView(plain: type.shape)).flatMap { $0.fits(type.count) ? $0 : nil }
         }
-        let layout = request.attentionLayout
-        let (qSizes, kSizes) = (sizes(q, layout.interleavesQuery), sizes(k, layout.interleavesKey))
-        let vSizes = sizes(v, layout.interleavesValue)
+        guard let query = view(0), let key = view(1), let value = view(2), let output = request.outputs.first, output.dtype == .f32,
+            let target = request.attentionLayout.output ?? AttentionView(plain: output.shape), target.fits(output.count)
+        else { return nil }
         self.op = op
-        self.layout = layout
-        (batch, heads, queries, width) = (qSizes[0], qSizes[1], qSizes[2], qSizes[3])
-        (sharedHeads, keys) = (kSizes[1], kSizes[2])
-        valueWidth = vSizes[3]
-        guard kSizes == [batch, sharedHeads, keys, width], vSizes == [batch, sharedHeads, keys, valueWidth],
-            sizes(output, layout.interleavesOutput) == [batch, heads, queries, valueWidth], keys > 0, sharedHeads > 0,
-            heads % sharedHeads == 0, ck_attention_scratch(keys, width, valueWidth) > 0
+        (self.query, self.key, self.value, self.target) = (query, key, value, target)
+        let (batch, heads, queries, width) = (query.sizes[0], query.sizes[1], query.sizes[2], query.sizes[3])
+        let (sharedHeads, keys, valueWidth) = (key.sizes[1], key.sizes[2], value.sizes[3])
+        guard key.sizes == [batch, sharedHeads, keys, width], value.sizes == [batch, sharedHeads, keys, valueWidth],
+            target.sizes == [batch, heads, queries, valueWidth], keys > 0, sharedHeads > 0, heads % sharedHeads == 0,
+            ck_attention_scratch(keys, width, valueWidth) > 0
         else { return nil }
         sequences = request.operand(4).map { $0.count - 1 }
         guard sequences == nil || batch == 1 && queries == keys else { return nil }
@@ -53,15 +46,20 @@ struct AttentionKernel: Kernel {
             mask = nil
             return
         }
-        let target = [batch, heads, queries, keys]
+        let scores = [batch, heads, queries, keys]
         guard given.dtype == .f32 || given.dtype == .bool, given.rank <= 4,
-            zip(given.shape, target.suffix(given.rank)).allSatisfy({ $0 == $1 || $0 == 1 })
+            zip(given.shape, scores.suffix(given.rank)).allSatisfy({ $0 == $1 || $0 == 1 })
         else { return nil }
-        let strides = Shape.broadcastStrides(given.shape, to: target)
+        let strides = Shape.broadcastStrides(given.shape, to: scores)
         // One value for all keys changes nothing but for infinities; that is for the reference.
         guard keys == 1 || strides[3] == 1 else { return nil }
         mask = Mask(isBool: given.dtype == .bool, count: given.count, strides: (strides[0], strides[1], strides[2]))
     }
+
+    private var batch: Int { query.sizes[0] }
+    private var heads: Int { query.sizes[1] }
+    private var queries: Int { query.sizes[2] }
+    private var keys: Int { key.sizes[2] }
 
     var name: String {
         sequences.map { "attention of \($0) sequences x \(heads) x \(queries)" } ?? "attention \(batch) x \(heads) x [\(queries), \(keys)]"
@@ -69,7 +67,7 @@ struct AttentionKernel: Kernel {
 
     /// The added form of a bool mask, then the scratch of each worker.
     private var maskBytes: Int { mask.map { $0.isBool ? ($0.count * 4 + 63) / 64 * 64 : 0 } ?? 0 }
-    private var workerBytes: Int { (ck_attention_scratch(keys, width, valueWidth) * 4 + 63) / 64 * 64 }
+    private var workerBytes: Int { (ck_attention_scratch(keys, key.sizes[3], value.sizes[3]) * 4 + 63) / 64 * 64 }
 
     func scratchBytes(threads: Int) -> Int { maskBytes + threads * workerBytes }
 
@@ -89,35 +87,27 @@ struct AttentionKernel: Kernel {
                 added = try memory.input(3, as: Float.self)
             }
         }
-        let group = heads / sharedHeads
-        func start(_ b: Int, _ h: Int, _ heads: Int, _ rows: Int, _ width: Int, _ isInterleaved: Bool) -> Int {
-            isInterleaved ? b * rows * heads * width + h * width : (b * heads + h) * rows * width
-        }
-        func stride(_ heads: Int, _ width: Int, _ isInterleaved: Bool) -> Int { isInterleaved ? heads * width : width }
-        let qStride = stride(heads, width, layout.interleavesQuery)
-        let kStride = stride(sharedHeads, width, layout.interleavesKey)
-        let vStride = stride(sharedHeads, valueWidth, layout.interleavesValue)
-        let outStride = stride(heads, valueWidth, layout.interleavesOutput)
+        let (batch, heads, group, valueWidth) = (batch, heads, heads / key.sizes[1], value.sizes[3])
         let blocks = try blocks(memory)
         WorkerPool.parallelFor(threads: memory.threads, count: batch * heads * blocks.count) { piece, worker in
             let (b, h, block) = (piece / (heads * blocks.count), piece / blocks.count % heads, blocks[piece % blocks.count])
             let row = block.queries.lowerBound, first = block.keys.lowerBound
-            let target = output + start(b, h, heads, queries, valueWidth, layout.interleavesOutput) + row * outStride
+            let result = output + target.start(b, h, row)
             if block.keys.isEmpty {
-                for index in 0..<block.queries.count { (target + index * outStride).update(repeating: 0, count: valueWidth) }
+                for index in 0..<block.queries.count { (result + index * target.rowStride).update(repeating: 0, count: valueWidth) }
                 return
             }
             var work = ck_attention()
             work.rows = block.queries.count
             work.keys = block.keys.count
-            work.head_size = width
+            work.head_size = query.sizes[3]
             work.value_size = valueWidth
-            work.q = q + start(b, h, heads, queries, width, layout.interleavesQuery) + row * qStride
-            work.q_stride = qStride
-            work.k = k + start(b, h / group, sharedHeads, keys, width, layout.interleavesKey) + first * kStride
-            work.k_stride = kStride
-            work.v = v + start(b, h / group, sharedHeads, keys, valueWidth, layout.interleavesValue) + first * vStride
-            work.v_stride = vStride
+            work.q = q + query.start(b, h, row)
+            work.q_stride = query.rowStride
+            work.k = k + key.start(b, h / group, first)
+            work.k_stride = key.rowStride
+            work.v = v + value.start(b, h / group, first)
+            work.v_stride = value.rowStride
             if let mask, let added {
                 work.mask = added + b * mask.strides.batch + h * mask.strides.head + row * mask.strides.query + first
                 work.mask_stride = mask.strides.query
@@ -126,8 +116,8 @@ struct AttentionKernel: Kernel {
             work.causal = op.isCausal
             work.causal_offset = (sequences == nil ? keys - queries : 0) + row - first
             work.empty_rows_are_zero = op.emptyRowsAreZero
-            work.out = target
-            work.out_stride = outStride
+            work.out = result
+            work.out_stride = target.rowStride
             ck_attention_f32(&work, (memory.scratch + maskBytes + worker * workerBytes).assumingMemoryBound(to: Float.self))
         }
     }
