@@ -21,6 +21,7 @@ public enum OperatorRegistry {
         TokenRows.self,
         PadTokens.self,
         RotaryEmbedding.self,
+        Embedding.self,
         Gather.self,
         GatherElements.self,
         GatherND.self,

@@ -54,7 +54,9 @@ public struct OptimizationReport: Sendable, Hashable {
 
 /// Fused operators of a graph.
 public struct FusionCounts: Sendable, Hashable {
+    public internal(set) var embedding = 0
     public internal(set) var attention = 0
+    /// With the one in an embedding.
     public internal(set) var layerNorm = 0
     public internal(set) var rmsNorm = 0
     /// As an operator of its own or as the activation of a linear.
@@ -62,11 +64,12 @@ public struct FusionCounts: Sendable, Hashable {
     public internal(set) var linear = 0
 
     /// The names that users write.
-    public static let names = ["attention", "layer_norm", "rms_norm", "gelu", "linear"]
+    public static let names = ["embedding", "attention", "layer_norm", "rms_norm", "gelu", "linear"]
 
     /// The count of one of `names`; nil for any other.
     public subscript(name: String) -> Int? {
         switch name {
+        case "embedding": return embedding
         case "attention": return attention
         case "layer_norm": return layerNorm
         case "rms_norm": return rmsNorm
@@ -82,6 +85,9 @@ public struct FusionCounts: Sendable, Hashable {
         for node in graph.nodes {
             switch node.op {
             case is ScaledDotProductAttention, is CachedAttention: attention += 1
+            case is Embedding:
+                embedding += 1
+                layerNorm += 1
             case is LayerNorm: layerNorm += 1
             case is RMSNorm: rmsNorm += 1
             case let op as Unary where op.kind == .gelu || op.kind == .gelu_tanh: gelu += 1

@@ -51,6 +51,8 @@ public struct PassPipeline: Sendable {
             // Each takes one more step into the layer_norm that stands before it.
             RewritePass(rule: LayerNormScaleFusion()),
             RewritePass(rule: LayerNormBiasFusion()),
+            // Before a sum becomes the norm's residual, and after the norm has all its parameters.
+            RewritePass(rule: EmbeddingFusion()),
             RewritePass(rule: GeluFusion()),
             RewritePass(rule: GeluTanhFusion()),
             RewritePass(rule: SiluFusion()),

@@ -90,6 +90,10 @@ struct TokenPlacement {
         case let op as Slice:
             let axes = try op.axes.map { try Shape.normalize(axis: $0, rank: rank(node, 0)) }
             return othersAreFree && !axes.contains(axis) && first != nil ? first : nil
+        case is Embedding:
+            // Ids that have no tokens are the same for all sequences, or one for all tokens.
+            let ids = [1, 3, 5].map { place(node, $0) }
+            return ids.contains(.axis(1)) && ids.allSatisfy { $0 == nil || $0 == .axis(1) } ? .axis(1) : nil
         case let op as Gather:
             if first == nil, case .axis(let position)? = place(node, 1) { return .axis(position + op.axis) }
             guard first != nil, othersAreFree, op.axis != axis, first == .axis(axis) else { return nil }

@@ -104,9 +104,12 @@ enum EquivalenceCheck {
 
     /// Rows of the smallest large table that is gathered from: ids below that are legal everywhere.
     private static func smallestTable(_ graph: Graph) -> Int {
-        let tables = graph.nodes.filter { $0.op.mnemonic == "gather" }.compactMap { node -> Int? in
-            guard let table = node.inputs.first ?? nil, graph.constant(table) != nil, graph.type(table).rank == 2 else { return nil }
-            return graph.type(table).dims[0].fixedValue
+        let tables = graph.nodes.flatMap { node -> [Int] in
+            guard node.op is Gather || node.op is Embedding else { return [] }
+            return node.inputs.compactMap { input in
+                guard let input, graph.constant(input) != nil, graph.type(input).rank == 2 else { return nil }
+                return graph.type(input).dims[0].fixedValue
+            }
         }
         return tables.filter { $0 > 16 }.min() ?? 2
     }

@@ -35,7 +35,8 @@ private func parse(_ text: String, like graph: Graph) throws -> Graph {
             Arange(), Fill(), ShapeOf(), ShapeOf(start: -2, end: -1), CumSum(axis: 1, isReverse: true), Trilu(isUpper: false), NonZero(),
             Quantize(to: .u8, axis: 0), Dequantize(), DynamicQuantize(), MatMulInteger(), Select(),
             Reduce(.logSumExp, axes: [0, 1], keepDims: false), Softmax(.log_softmax, axis: 0), Compare(.not_equal),
-            CachedAttention(slot: 3, scale: 0.1, window: .max, softcap: 30), CachePositions(), TokenRows(leading: 1), PadTokens(), RotaryEmbedding(isInterleaved: true, factor: -0),
+            CachedAttention(slot: 3, scale: 0.1, window: .max, softcap: 30), CachePositions(), TokenRows(leading: 1), PadTokens(),
+            RotaryEmbedding(isInterleaved: true, factor: -0), Embedding(epsilon: 1e-12),
             GatedActivation(.silu), Dims(scalar: .fixed(.min)), Dims([]),
             Dims(oddDims),
         ] + Unary.Kind.allCases.map { Unary($0) } + Binary.Kind.allCases.map { Binary($0) }

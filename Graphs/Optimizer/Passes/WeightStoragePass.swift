@@ -9,6 +9,8 @@ import Tensors
 ///     gather(table, ids)   ->   cast(gather(table_bf16, ids))
 ///     gather(table, ids)   ->   cast(gather(table_i8, ids)) * expand_dims(gather(scale, ids), -1)
 ///
+/// The tables of an `embedding` stay in it as 16-bit floats or blocks; for int8 it comes apart into those gathers, their sum and its norm.
+///
 /// Runs last: fusions look for plain constants.
 public struct WeightStoragePass: Sendable {
     public let storage: WeightStorage
@@ -66,6 +68,9 @@ private struct WeightStorageRewriting {
         }
         for node in graph.nodes {
             if node.op is Gather, let id = node.inputs[0] { tables.insert(casts[id] ?? id) }
+            if node.op is Embedding {
+                for pair in 0..<Embedding.tableCount where 2 * pair < node.inputs.count { if let id = node.inputs[2 * pair] { tables.insert(id) } }
+            }
         }
         self.graph.nodes = []
     }
@@ -84,6 +89,8 @@ private struct WeightStorageRewriting {
         node.inputs = node.inputs.map { input in input.map { renamed[$0] ?? $0 } }
         if let linear = node.op as? Linear, let weight = node.inputs[1], let x = node.inputs[0], graph.type(x).dtype == .f32 {
             try visit(linear, &node, weight)
+        } else if let embedding = node.op as? Embedding {
+            return try visit(embedding, node)
         } else if let gather = node.op as? Gather, gather.axis == 0, let table = node.inputs[0], let id = large(table),
             let weights = try store(Key(id: id, axis: 0, isTransposed: false))
         {
@@ -112,6 +119,38 @@ private struct WeightStorageRewriting {
             stored[key]??.restored = try graph.add(Dequantize(axis: key.axis), [weights.values, scale], outputNames: [name])[0]
         }
         node.inputs[1] = stored[key]??.restored
+    }
+
+    private mutating func visit(_ embedding: Embedding, _ original: Node) throws {
+        var node = original
+        node.inputs += Array(repeating: nil, count: max(0, 8 - node.inputs.count))
+        var hasScales = false
+        for pair in 0..<Embedding.tableCount {
+            guard let table = node.inputs[2 * pair], let id = large(table), let weights = try store(Key(id: id, axis: 0, isTransposed: false)) else { continue }
+            if weights.scale == nil { node.inputs[2 * pair] = weights.values } else { hasScales = true }
+        }
+        guard hasScales else {
+            while let last = node.inputs.last, last == nil { node.inputs.removeLast() }
+            graph.nodes.append(node)
+            return
+        }
+        var sum: ValueID?
+        for pair in 0..<Embedding.tableCount {
+            guard let table = node.inputs[2 * pair], let ids = node.inputs[2 * pair + 1] else { continue }
+            let rows = try graph.add(Gather(axis: 0), [table, ids], name: node.name)[0]
+            let gather = graph.nodes.removeLast()
+            if let id = large(table), let weights = try store(Key(id: id, axis: 0, isTransposed: false)) {
+                try replaceGather(gather, weights)
+            } else {
+                graph.nodes.append(gather)
+            }
+            var row = widened[rows] ?? rows
+            if graph.type(row).dtype != .f32 { row = try graph.add(Cast(to: .f32), [row], name: node.name)[0] }
+            sum = try sum.map { try graph.add(Binary(.add), [$0, row], name: node.name)[0] } ?? row
+        }
+        guard let sum else { return }
+        graph.nodes.append(
+            Node(op: LayerNorm(epsilon: embedding.epsilon), inputs: [sum, node.inputs[6], node.inputs[7]], outputs: node.outputs, name: node.name))
     }
 
     /// Gathers stored rows and gives them back in f32.

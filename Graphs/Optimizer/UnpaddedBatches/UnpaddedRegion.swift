@@ -90,9 +90,11 @@ struct UnpaddedRegion {
     ///
     /// Such an operand has dims of 1 before the tokens, is combined element by element, and its tokens fall on those of the result.
     static func sharedAxis(_ input: ValueID, of node: Node, _ place: TokenPlacement.Place, in graph: Graph, sequence: String) -> Int? {
-        guard node.op is Binary || node.op is Compare || node.op is Select, place == .axis(1), let output = node.outputs.first else { return nil }
+        guard node.op is Binary || node.op is Compare || node.op is Select || node.op is Embedding, place == .axis(1), let output = node.outputs.first
+        else { return nil }
         let dims = graph.type(input).dims
-        let axis = dims.count - graph.type(output).rank + 1
+        // Ids have no width.
+        let axis = dims.count - graph.type(output).rank + (node.op is Embedding ? 2 : 1)
         guard dims.indices.contains(axis), dims[..<axis].allSatisfy({ $0 == 1 }), dims[(axis + 1)...].allSatisfy({ !$0.symbols.contains(sequence) }),
             isSequence(dims[axis], sequence)
         else { return nil }

@@ -29,6 +29,7 @@ enum KernelSelection {
         case is Select: return SelectKernel(request)
         case is Cast: return castKernel(request)
         case let op as Reduce: return ReduceKernel(op, request)
+        case let op as Embedding: return EmbeddingKernel(op, request)
         case let op as Gather: return StoredGatherKernel(op, request) ?? GatherKernel(op, request)
         case let op as Concat: return ConcatKernel(op, request)
         case let op as Transpose: return CopyKernel(op, request)
