@@ -4,59 +4,28 @@ import ONNXConverter
 import Operators
 import Optimizer
 import Runtime
+import SafetensorsConverter
 import Tensors
 import TestSupport
 import Testing
 
 /// The same fusions out of every exporter's spelling, and the same answers with and without them.
 @Suite struct OptimizerCorpusTests {
-    /// What a model of two layers comes down to.
-    private struct Expected {
-        /// Embeddings and two per layer.
-        var layerNorm = 5
-        var gelu = 2
-        var linear: Int
-    }
-
-    private static func expected(_ folder: String) throws -> Expected {
-        switch folder {
-        case "bert-encoder", "mpnet-encoder", "xlm-roberta-encoder": return Expected(linear: 13)
-        // The prediction head has a linear, a gelu and a norm of its own.
-        case "bert-masked-lm": return Expected(layerNorm: 6, gelu: 3, linear: 14)
-        case "bert-token-classification": return Expected(linear: 13)
-        case "bert-sequence-classification", "distilbert-sequence-classification", "roberta-sequence-classification": return Expected(linear: 14)
-        default: throw ONNXReference.Failure(description: "nothing is expected of \(folder)")
-        }
-    }
-
     @Test(.needsFixture("corpus"), arguments: ONNXCorpusTests.variants) func fusesAndKeepsTheAnswers(_ variant: ONNXCorpusTests.Variant) throws {
         let plain = try ONNXImporter.convert(contentsOf: variant.url).graph
         var optimized = plain
         let report = try PassPipeline.default.run(&optimized)
         try optimized.verify()
-        let expected = try Self.expected(variant.folder)
-        let counts = report.fusionCounts
-        #expect(counts.layerNorm == expected.layerNorm, "\(report.nearMisses)")
-        // Full quantisation puts its operators between those that the other fusions join.
-        let isQuantized = variant.file.contains("int8") && variant.file != "onnx/int8-dynamic.onnx" && variant.file != "onnx/uint8-dynamic.onnx"
-        if !isQuantized {
-            #expect(counts.attention == 2, "\(report.nearMisses)")
-            #expect(counts.gelu == expected.gelu, "\(report.nearMisses)")
-        }
+        let expected = try EncoderFusions.of(variant.folder)
         if !variant.file.contains("int8") {
-            // onnxruntime's fused attention has one product for q, k and v of a layer.
-            let packed = variant.file.contains("ort-fused") && !variant.file.contains("dynamo") ? 4 : 0
-            #expect(counts.linear == expected.linear - packed, "\(report.nearMisses)")
-            // No arithmetic on shapes is left, and of the mask's making only its few steps.
-            #expect(report.nodeCount(of: "shape") == 0)
-            // Padding masks have one row for all queries, however the exporter spreads them out; only a position bias has more.
-            for node in optimized.nodes where node.op is ScaledDotProductAttention && variant.folder != "mpnet-encoder" {
-                let mask = try #require(node.inputs.count > 3 ? node.inputs[3] : nil)
-                #expect(optimized.type(mask).dims.dropLast().last == 1, "\(optimized.type(mask))")
+            expected.check(optimized, report)
+        } else {
+            // Quantised files have operators of their own between those that fusions join.
+            let counts = report.fusionCounts
+            #expect(counts.layerNorm == expected.layerNorm + expected.embedding, "\(report.nearMisses)")
+            if variant.file.hasSuffix("int8-dynamic.onnx") {
+                #expect(counts.attention == expected.attention && counts.gelu == expected.gelu, "\(report.nearMisses)")
             }
-            #expect(optimized.nodes.count < 110, "\(report.operatorsAfter)")
-            // A position bias has a row for each query.
-            #expect(report.count(of: "unpadded_batches") == (variant.folder == "mpnet-encoder" ? 0 : 1), "\(report.nearMisses)")
         }
 
         let cases = try CaseFile(Corpus.folder.appendingPathComponent(variant.folder).appendingPathComponent("cases.safetensors"))
@@ -84,5 +53,42 @@ import Testing
             }
         }
         #expect(compared >= 1)
+    }
+
+    /// Checkpoints come down to the same operators.
+    @Test(.needsFixture("corpus"), arguments: CheckpointReferenceTests.corpus) func fusesCheckpoints(_ name: String) throws {
+        let folder = Corpus.folder.appendingPathComponent(name)
+        var graph = try CheckpointImporter.convert(folderOrFile: folder).graph
+        let report = try PassPipeline.default.run(&graph)
+        try EncoderFusions.of(String(name.split(separator: "/")[0])).check(graph, report)
+        try compare(graph, folder)
+    }
+
+    /// All encoder architectures and heads: one embedding, the attentions of their layers, on real tokens alone.
+    @Test(arguments: CheckpointReferenceTests.generated) func fusesGeneratedCheckpoints(_ name: String) throws {
+        let folder = CheckpointReferenceTests.architectures.appendingPathComponent(name)
+        var graph = try CheckpointImporter.convert(folderOrFile: folder).graph
+        let attentions = FusionCounts(graph).attention
+        let report = try PassPipeline.default.run(&graph)
+        #expect(report.fusionCounts.embedding == 1 && report.fusionCounts.attention == attentions, "\(report.nearMisses)")
+        #expect(report.count(of: "linear_packing") == 3 * attentions, "\(name)")
+        // A bias of positions has a row for each query.
+        #expect(report.count(of: "unpadded_batches") == (name.hasPrefix("mpnet") ? 0 : 1), "\(report.nearMisses)")
+        try compare(graph, folder)
+    }
+
+    private func compare(_ graph: Graph, _ folder: URL) throws {
+        let own = folder.appendingPathComponent("cases.safetensors")
+        let shared = folder.deletingLastPathComponent().appendingPathComponent("cases.safetensors")
+        let cases = CheckpointCases(file: try SafetensorsFile(contentsOf: FileManager.default.fileExists(atPath: own.path) ? own : shared))
+        let executor = try Executor(graph: graph)
+        for number in 0..<cases.count {
+            let inputs = try cases.inputs(number, of: graph)
+            let results = try executor.run(inputs)
+            for (output, tensor) in try cases.outputs(number) {
+                let difference = checkpointDifference(try #require(results[output]), tensor, mask: inputs["attention_mask"])
+                #expect(difference <= 1e-5, "case \(number), \(output) differs by \(difference)")
+            }
+        }
     }
 }

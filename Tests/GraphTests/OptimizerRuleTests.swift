@@ -183,6 +183,28 @@ import Testing
         #expect(broadcast.report.count(of: "linear_residual") == 0)
     }
 
+    @Test func biasBehindAResidual() throws {
+        let graph = """
+            input %x : f32[b, 2]
+            input %r : f32[b, 2]
+            constant %w : f32[2, 2] = [1, 2, 3, 4]
+            constant %bias : f32[2] = [5, 6]
+            %p = matmul(%x, %w) {transposeA = false, transposeB = false} : f32[b, 2]
+            %s = add(%r, %p) : f32[b, 2]
+            %y = add(%s, %bias) : f32[b, 2]
+            output "y" = %y
+            """
+        let (lines, _) = try optimize(graph, LinearFusion(), LinearBiasFusion())
+        #expect(lines.filter { $0.hasPrefix("%") } == [
+            "%linear_1 = linear(%x, %w, %bias) {layout = input_output, activation = none} : f32[b, 2]", "%y = add(%linear_1, %r) : f32[b, 2]",
+        ])
+        // The sum without the bias is needed elsewhere, and a column is no bias.
+        let shared = try optimize(graph + "\noutput \"s\" = %s", LinearFusion(), LinearBiasFusion())
+        #expect(shared.report.count(of: "linear_bias") == 0 && reasons(shared.report) == ["%s is an output of the graph"])
+        let column = try optimize(graph.replacing("%bias : f32[2] = [5, 6]", with: "%bias : f32[1] = [5]"), LinearFusion(), LinearBiasFusion())
+        #expect(column.report.count(of: "linear_bias") == 0)
+    }
+
     @Test func dynamicProductsAreNoLinear() throws {
         let (lines, report) = try optimize(
             """

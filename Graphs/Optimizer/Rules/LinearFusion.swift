@@ -29,15 +29,17 @@ struct LinearFusion: RewriteRule {
     }
 }
 
-/// The bias behind a linear.
+/// The bias behind a linear, perhaps behind a residual too.
 ///
-///     linear(x, weight) + bias     =>     linear(x, weight, bias)
+///     linear(x, weight) + bias                =>     linear(x, weight, bias)
+///     (linear(x, weight) + residual) + bias   =>     linear(x, weight, bias) + residual
 struct LinearBiasFusion: RewriteRule {
     let name = "linear_bias"
     let nearMissThreshold = 3
 
     var pattern: Pattern {
-        .add(.linear(.any("x"), .any("weight"), bias: .absent, residual: .absent) { $0.activation == .none }, .any("bias"))
+        let linear = Pattern.linear(.any("x"), .any("weight"), bias: .absent, residual: .absent) { $0.activation == .none }
+        return .either([.add(linear, .any("bias")), .add(.add(linear, .any("residual")), .constant("bias"))])
     }
 
     func check(_ match: Match, in editor: GraphEditor) throws {
@@ -58,7 +60,9 @@ struct LinearBiasFusion: RewriteRule {
         if let dims = biasDims(match, in: editor), editor.type(bias).rank > 1 {
             bias = try editor.add(Reshape(), bias, try editor.addDims(dims, name: editor.name(match)), name: editor.name(match))
         }
-        return try editor.add(try editor.linear(match), try match["x"], try match["weight"], bias, name: editor.name(match))
+        let linear = try editor.add(try editor.linear(match), try match["x"], try match["weight"], bias, name: editor.name(match))
+        guard let residual = match.optional("residual") else { return linear }
+        return try editor.add(Binary(.add), linear, residual, name: editor.name(match))
     }
 }
 
