@@ -7,7 +7,9 @@ import Tensors
 /// key head h * kv_heads / heads. The output is `[batch, heads, queries, value_width]`.
 ///
 /// With offsets (i64 `[sequences + 1]`, of `token_rows`; the batch is 1 then, and there are as many keys as queries) the rows are sequences one
-/// behind the other: a query sees the keys of its own sequence alone. Queries behind the last sequence give zeros.
+/// behind the other: a query sees the keys of its own sequence alone. Queries behind the last sequence give zeros. A bias of positions may go with
+/// them: positions i64 `[1, rows]` and a bias `[1, heads, n, n]` (or 1 for all heads), of which a score gets the element of its query's and its key's
+/// position.
 ///
 /// A row whose keys are all excluded by a bool mask or a mask of minus infinity gives NaN, as the formula does, or zeros.
 public struct ScaledDotProductAttention: Operator {
@@ -23,7 +25,7 @@ public struct ScaledDotProductAttention: Operator {
         self.emptyRowsAreZero = emptyRowsAreZero
     }
     public static let name = "scaled_dot_product_attention"
-    public static let arity = 3...5
+    public static let arity = 3...7
 
     public func inferTypes(_ operands: Operands) throws -> [TensorType] {
         let dtype = try operands.requireSameType(0..<3)
@@ -58,6 +60,21 @@ public struct ScaledDotProductAttention: Operator {
             try requireEqual(q[0], 1, "attention with offsets has a batch")
             try requireEqual(q[2], k[2], "attention with offsets has other keys than queries")
         }
+        guard operands.has(5) == operands.has(6), operands.has(4) || !operands.has(5) else {
+            throw OperatorError(.invalidAttribute, "a bias of positions needs offsets, positions and the bias")
+        }
+        if operands.has(5) {
+            let positions = try operands.require(5, { $0 == .i64 }, "i64")
+            let bias = try operands.require(6, { $0 == dtype }, dtype.rawValue)
+            guard positions.rank == 2, bias.rank == 4 else {
+                throw OperatorError(.shapeMismatch, "positions and bias of attention have the ranks \(positions.rank) and \(bias.rank)")
+            }
+            try requireEqual(positions.dims[0], 1, "attention with offsets has a batch")
+            try requireEqual(positions.dims[1], q[2], "positions and queries differ")
+            try requireEqual(bias.dims[0], 1, "the bias of positions has a batch")
+            if bias.dims[1] != 1 { try requireEqual(bias.dims[1], q[1], "heads and bias of positions differ") }
+            try requireEqual(bias.dims[2], bias.dims[3], "the bias of positions is not square")
+        }
         return [TensorType(dtype, [q[0], q[1], q[2], v[3]])]
     }
 }
@@ -86,6 +103,9 @@ extension ScaledDotProductAttention {
             for range in ranges { for query in range { result[query] = range } }
             return result
         }
+        let bias = inputs.optional(6).map(T.elements(of:))
+        let positions = try inputs.optional(5)?.integers().map { try position($0, size: inputs[6].shape[2]) }
+        let biasStrides = inputs.optional(6).map { Shape.broadcastStrides($0.shape, to: [1, heads, $0.shape[2], $0.shape[3]]) } ?? []
         let maskStrides = mask.map { Shape.broadcastStrides($0.shape, to: [batch, heads, queries, keys]) } ?? []
         return try T.make(output.dtype, output.shape) { out in
             for index in out.indices { out[index] = 0 }
@@ -104,6 +124,7 @@ extension ScaledDotProductAttention {
                         if let added {
                             weights[j] += added[b * maskStrides[0] + h * maskStrides[1] + i * maskStrides[2] + j * maskStrides[3]]
                         }
+                        if let bias, let positions { weights[j] += bias[h * biasStrides[1] + positions[i] * biasStrides[2] + positions[j] * biasStrides[3]] }
                         if j >= visible { weights[j] = -T.infinity }
                         if weights[j] > largest || weights[j].isNaN { largest = weights[j] }
                     }

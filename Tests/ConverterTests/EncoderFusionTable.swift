@@ -15,8 +15,6 @@ struct EncoderFusions {
     var layerNorm = 4
     var residual = 4
     var gelu = 2
-    /// Runs on real tokens alone.
-    var unpadded = 1
 
     static let table = [
         EncoderFusions(model: "bert-encoder", linear: 9),
@@ -25,8 +23,7 @@ struct EncoderFusions {
         EncoderFusions(model: "bert-sequence-classification", linear: 10),
         EncoderFusions(model: "bert-token-classification", linear: 9),
         EncoderFusions(model: "distilbert-sequence-classification", linear: 10),
-        // Its mask holds a bias of positions, with a row for each query.
-        EncoderFusions(model: "mpnet-encoder", linear: 9, unpadded: 0),
+        EncoderFusions(model: "mpnet-encoder", linear: 9),
         EncoderFusions(model: "roberta-sequence-classification", linear: 10),
         EncoderFusions(model: "xlm-roberta-encoder", linear: 9),
     ]
@@ -47,7 +44,7 @@ struct EncoderFusions {
         #expect(counts.layerNorm == layerNorm + embedding, "layer_norm, \(misses)")
         #expect(graph.nodes.filter { $0.op is LayerNorm && $0.inputs.count > 3 && $0.inputs[3] != nil }.count == residual, "residuals, \(misses)")
         #expect(counts.gelu == gelu, "gelu, \(misses)")
-        #expect(report.count(of: "unpadded_batches") == unpadded, "unpadded batches, \(misses)")
+        #expect(report.count(of: "unpadded_batches") == 1, "unpadded batches, \(misses)")
         // Nothing else computes with vectors of tokens.
         for node in graph.nodes where !Self.plain.contains(node.op.mnemonic) && !Self.fused.contains(node.op.mnemonic) {
             for output in node.outputs {

@@ -72,8 +72,7 @@ import Testing
         let report = try PassPipeline.default.run(&graph)
         #expect(report.fusionCounts.embedding == 1 && report.fusionCounts.attention == attentions, "\(report.nearMisses)")
         #expect(report.count(of: "linear_packing") == 3 * attentions, "\(name)")
-        // A bias of positions has a row for each query.
-        #expect(report.count(of: "unpadded_batches") == (name.hasPrefix("mpnet") ? 0 : 1), "\(report.nearMisses)")
+        #expect(report.count(of: "unpadded_batches") == 1, "\(report.nearMisses)")
         try compare(graph, folder)
     }
 

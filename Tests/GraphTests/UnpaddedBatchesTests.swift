@@ -113,6 +113,24 @@ import Testing
         #expect(result.graph.text == plain.text)
     }
 
+    @Test func biasOfPositionsGoesBesideTheMask() throws {
+        let more = """
+              input %bias : f32[1, 2, sequence, sequence]
+              constant %zero : f32[] = 0
+              constant %low : f32[] = -10000
+              %added = select(%mask, %zero, %low) : f32[batch, 1, 1, sequence]
+              %both = add(%bias, %added) : f32[batch, 2, sequence, sequence]
+            """
+        let result = try run(graph("output \"y\" = %y", mask: "%both", more: more))
+        #expect(result.refusal == nil)
+        let attention = try #require(result.graph.nodes.first { $0.op is ScaledDotProductAttention })
+        let operands = attention.inputs.dropFirst(3).map { $0.map { result.graph.type($0).description } ?? "" }
+        #expect(operands == ["f32[1, 1, 1, tokens.0]", "i64[batch + 1]", "i64[1, tokens.0]", "f32[1, 2, sequence, sequence]"])
+        // A bias of its own for each sequence is none of positions.
+        let own = more.replacing("%bias : f32[1, 2,", with: "%bias : f32[batch, 2,")
+        #expect(try run(graph("output \"y\" = %y", mask: "%both", more: own)).refusal?.contains("[batch, 1, 1, sequence]") == true)
+    }
+
     @Test func otherMasksStay() throws {
         let tail = "output \"y\" = %y"
         #expect(try run(graph(tail, attention: "isCausal = true")).refusal?.contains("causal") == true)

@@ -48,7 +48,7 @@ struct UnpaddedGraphBuilder {
 
     private func neededNodes() -> Set<Int> {
         var found: Set<Int> = []
-        var pending = old.outputs.map(\.value)
+        var pending = old.outputs.map(\.value) + [region.bias].compactMap { $0 }
         while let value = pending.popLast() {
             guard let number = definitions[value], found.insert(number).inserted else { continue }
             pending += old.nodes[number].inputs.compactMap { $0 }
@@ -154,7 +154,10 @@ struct UnpaddedGraphBuilder {
             }
             return try paddedValue(input)
         }
-        if node.op is ScaledDotProductAttention { inputs.append(tokens.offsets) }
+        if node.op is ScaledDotProductAttention {
+            inputs.append(tokens.offsets)
+            if let bias = region.bias { inputs += [tokens.positions, try paddedValue(bias)] }
+        }
         let copy = try add(node.op, inputs, name: node.name, outputs: [old[output].name])
         let expected = try old.type(output).dims.map { try $0.substituting(tokens.replacements) }
         guard new.type(copy).dims == expected else {

@@ -6,6 +6,8 @@ import Tensors
 struct UnpaddedRegion {
     /// What all attentions have as their mask, `[batch, 1, 1, sequence]`.
     let mask: ValueID
+    /// What is added to it, `[1, heads, sequence, sequence]`; nil for none.
+    let bias: ValueID?
     let batch: Dim
     let sequence: Dim
     /// Where values have their tokens: those of the region, and those before it whose first two dims are batch and sequence.
@@ -22,15 +24,16 @@ struct UnpaddedRegion {
     /// - Throws: `PassRefusal` naming the node that reads other padding than the attentions' keys.
     init?(_ graph: Graph) throws {
         let attentions = graph.nodes.filter { $0.op is ScaledDotProductAttention }
-        guard let mask = attentions.lazy.compactMap({ Self.mask($0) }).first else { return nil }
+        guard let whole = attentions.lazy.compactMap({ Self.mask($0) }).first else { return nil }
+        for node in attentions { try Self.check(node, mask: whole, graph) }
+        let definitions = graph.definitions()
+        let (mask, bias) = Self.split(whole, graph, definitions)
         let dims = graph.type(mask).dims
-        for node in attentions { try Self.check(node, mask: mask, graph) }
         guard dims.count == 4, dims[1] == 1, dims[2] == 1, let batch = dims[0].symbolName, let sequence = dims[3].symbolName, batch != sequence else {
             throw PassRefusal(attentions.first.map(graph.label) ?? "", "its mask is \(graph.type(mask)), not [batch, 1, 1, sequence] with names for both")
         }
-        self.mask = mask
+        (self.mask, self.bias) = (mask, bias)
         (self.batch, self.sequence) = (dims[0], dims[3])
-        let definitions = graph.definitions()
         let isMaskNode = graph.ancestors(of: mask, definitions)
         maskNodes = isMaskNode
 
@@ -64,6 +67,22 @@ struct UnpaddedRegion {
     }
 
     private static func mask(_ node: Node) -> ValueID? { node.inputs.count > 3 ? node.inputs[3] : nil }
+
+    /// A mask for all queries and heads, and a bias for all sequences.
+    private static func split(_ mask: ValueID, _ graph: Graph, _ definitions: [ValueID: Int]) -> (mask: ValueID, bias: ValueID?) {
+        let type = graph.type(mask)
+        guard let number = definitions[mask], (graph.nodes[number].op as? Binary)?.kind == .add, type.rank == 4, let batch = type.dims[0].symbolName else {
+            return (mask, nil)
+        }
+        let parts = graph.nodes[number].inputs.compactMap { $0 }
+        let keys = [type.dims[0], 1, 1, type.dims[3]]
+        guard parts.count == 2, let own = parts.firstIndex(where: { graph.type($0).dims == keys }) else { return (mask, nil) }
+        let bias = graph.type(parts[1 - own])
+        guard bias.rank == 4, bias.dims[0] == 1, bias.dims[2] == type.dims[3], bias.dims[3] == type.dims[3], !bias.dims[1].symbols.contains(batch) else {
+            return (mask, nil)
+        }
+        return (parts[own], parts[1 - own])
+    }
 
     private static func check(_ node: Node, mask: ValueID, _ graph: Graph) throws {
         guard let op = node.op as? ScaledDotProductAttention, !op.isCausal else { throw PassRefusal(graph.label(node), "it is causal") }

@@ -14,6 +14,13 @@ struct AttentionKernel: Kernel {
     private let mask: Mask?
     /// Of rows that are several sequences: how many; nil where they are one.
     private let sequences: Int?
+    /// Of sequences: what a score gets by its positions; nil for nothing.
+    private let bias: Bias?
+
+    private struct Bias {
+        let positions: Int
+        let headStride: Int
+    }
 
     private struct Mask {
         let isBool: Bool
@@ -42,6 +49,12 @@ struct AttentionKernel: Kernel {
         else { return nil }
         sequences = request.operand(4).map { $0.count - 1 }
         guard sequences == nil || batch == 1 && queries == keys else { return nil }
+        bias = request.operand(6).map { Bias(positions: $0.shape[2], headStride: $0.shape[1] == 1 ? 0 : $0.shape[2] * $0.shape[3]) }
+        if let type = request.operand(6) {
+            guard sequences != nil, type.dtype == .f32, type.shape[2] == type.shape[3], type.shape[1] == 1 || type.shape[1] == heads,
+                request.operand(5)?.shape == [1, queries], request.operand(3).map({ Array($0.shape.dropLast()).allSatisfy { $0 == 1 } }) ?? true
+            else { return nil }
+        }
         guard let given = request.operand(3) else {
             mask = nil
             return
@@ -69,7 +82,10 @@ struct AttentionKernel: Kernel {
     private var maskBytes: Int { mask.map { $0.isBool ? ($0.count * 4 + 63) / 64 * 64 : 0 } ?? 0 }
     private var workerBytes: Int { (ck_attention_scratch(keys, key.sizes[3], value.sizes[3]) * 4 + 63) / 64 * 64 }
 
-    func scratchBytes(threads: Int) -> Int { maskBytes + threads * workerBytes }
+    /// Mask and bias of a piece's queries.
+    private var biasBytes: Int { bias == nil ? 0 : Self.queryBlock * keys * 4 }
+
+    func scratchBytes(threads: Int) -> Int { maskBytes + threads * (workerBytes + biasBytes) }
 
     func run(_ memory: KernelMemory) throws {
         let q = try memory.input(0, as: Float.self)
@@ -89,6 +105,11 @@ struct AttentionKernel: Kernel {
         }
         let (batch, heads, group, valueWidth) = (batch, heads, heads / key.sizes[1], value.sizes[3])
         let blocks = try blocks(memory)
+        let places = bias == nil ? nil : UnsafeBufferPointer(start: try memory.input(5, as: Int64.self), count: queries)
+        let table = bias == nil ? nil : try memory.input(6, as: Float.self)
+        if let bias, let places, let wrong = places.first(where: { $0 < 0 || $0 >= bias.positions }) {
+            throw OperatorError(.shapeMismatch, "position \(wrong) is outside a bias of \(bias.positions) positions")
+        }
         WorkerPool.parallelFor(threads: memory.threads, count: batch * heads * blocks.count) { piece, worker in
             let (b, h, block) = (piece / (heads * blocks.count), piece / blocks.count % heads, blocks[piece % blocks.count])
             let row = block.queries.lowerBound, first = block.keys.lowerBound
@@ -112,13 +133,24 @@ struct AttentionKernel: Kernel {
                 work.mask = added + b * mask.strides.batch + h * mask.strides.head + row * mask.strides.query + first
                 work.mask_stride = mask.strides.query
             }
+            let scratch = memory.scratch + maskBytes + worker * (workerBytes + biasBytes)
+            if let bias, let places, let table {
+                let sums = (scratch + workerBytes).assumingMemoryBound(to: Float.self)
+                for query in block.queries {
+                    let from = table + h * bias.headStride + Int(places[query]) * bias.positions
+                    let to = sums + (query - row) * block.keys.count
+                    for key in block.keys { to[key - first] = from[Int(places[key])] + (added.map { $0[key] } ?? 0) }
+                }
+                work.mask = UnsafePointer(sums)
+                work.mask_stride = block.keys.count
+            }
             work.scale = op.scale
             work.causal = op.isCausal
             work.causal_offset = (sequences == nil ? keys - queries : 0) + row - first
             work.empty_rows_are_zero = op.emptyRowsAreZero
             work.out = result
             work.out_stride = target.rowStride
-            ck_attention_f32(&work, (memory.scratch + maskBytes + worker * workerBytes).assumingMemoryBound(to: Float.self))
+            ck_attention_f32(&work, scratch.assumingMemoryBound(to: Float.self))
         }
     }
 
