@@ -46,5 +46,7 @@ public enum OperatorRegistry {
         Dequantize.self,
         DynamicQuantize.self,
         MatMulInteger.self,
+        QuantizeRows.self,
+        QuantizedLinear.self,
     ]
 }

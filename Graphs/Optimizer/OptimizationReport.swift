@@ -94,6 +94,9 @@ public struct FusionCounts: Sendable, Hashable {
             case let op as Linear:
                 linear += 1
                 if op.activation == .gelu || op.activation == .gelu_tanh { gelu += 1 }
+            case let op as QuantizedLinear:
+                linear += 1
+                if op.activation == .gelu || op.activation == .gelu_tanh { gelu += 1 }
             default: break
             }
         }

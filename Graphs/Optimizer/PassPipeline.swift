@@ -36,6 +36,8 @@ public struct PassPipeline: Sendable {
             // After dequantize: rows are gathered in the stored form.
             RewritePass(rule: GatherOfDequantizeFusion()),
             RewritePass(rule: GatherOfCastFusion()),
+            // The integer spellings of dense layers become those of float ones over dequantised operands, for the fusions that follow.
+            RewritePass(rule: MatMulIntegerFusion()),
             // After the shapes of heads are known, before linear takes the bias additions of q, k, v: it needs no more than the products.
             RewritePass(rule: AttentionFusion()),
             // Keys that were transposed for their product are transposed back now, which cancels.
@@ -67,6 +69,7 @@ public struct PassPipeline: Sendable {
             RewritePass(rule: LinearResidualFusion()),
             // After all that look at a linear's operands: the weight is no f32 then.
             RewritePass(rule: LinearOfCastFusion()),
+            RewritePass(rule: QuantizedLinearFusion()),
             // After the linears have their biases and activations.
             LinearPacking(),
             // Fusions leave transposes that cancel and masks that are equal.

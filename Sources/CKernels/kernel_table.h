@@ -60,6 +60,12 @@
            (size_t m_begin, size_t m_end, size_t n_begin, size_t n_end, size_t n, size_t k, const ck_int8_rows *a,     \
             const ck_int8_columns *b, int32_t *c, size_t ldc),                                                         \
            (m_begin, m_end, n_begin, n_end, n, k, a, b, c, ldc))                                                       \
+    KERNEL(void, int8_row_of, (ck_byte type, size_t k, const void *x, int32_t zero, float scale, void *row),           \
+           (type, k, x, zero, scale, row))                                                                             \
+    KERNEL(void, int8_linear,                                                                                          \
+           (size_t n_begin, size_t n_end, size_t k, const ck_int8_weight *w, size_t m, const void *rows, float *c,     \
+            size_t ldc, const ck_epilogue *epilogue),                                                                  \
+           (n_begin, n_end, k, w, m, rows, c, ldc, epilogue))                                                          \
     KERNEL(void, dequantize_sums,                                                                                      \
            (size_t n, const int32_t *c, float row_scale, const float *column_scale, size_t column_step,                \
             const float *bias, ck_unary activation, float *y),                                                         \

@@ -56,3 +56,22 @@ void ck_pack_b_int8(ck_byte type, bool transpose_b, size_t k, size_t n, const vo
             packed[panel + (p / 2 * ck_gemm_panel + j % ck_gemm_panel) * 2 + p % 2] = (int8_t)(byte ^ flip);
         }
 }
+
+size_t ck_int8_linear_size(size_t k, size_t n) {
+    if (n > SIZE_MAX - ck_gemm_panel || k > SIZE_MAX - 4) return 0;
+    return product((k + 3) / 4 * 4, ck_round_to_panel(n));
+}
+
+void ck_pack_int8_linear(size_t k, size_t n, const int8_t *w, int8_t *packed) {
+    const size_t k_round = (k + 3) / 4 * 4;
+    memset(packed, 0, ck_int8_linear_size(k, n));
+    for (size_t j = 0; j < n; j++) {
+        int8_t *panel = packed + j / ck_gemm_panel * ck_gemm_panel * k_round + j % ck_gemm_panel * 4;
+        for (size_t p = 0; p < k; p++) panel[p / 4 * 4 * ck_gemm_panel + p % 4] = w[j * k + p];
+    }
+}
+
+size_t ck_int8_row_size(size_t k) {
+    // 16 bytes, then 2 each.
+    return k > SIZE_MAX / 4 ? 0 : (k * 2 + 16 + 6 + 63) / 64 * 64;
+}

@@ -12,6 +12,7 @@ final class WeightStore: Sendable {
     private let packed = Locked<[Key: Storage]>([:])
     private let wide = Locked<[ValueID: Tensor]>([:])
     private let packedInt8 = Locked<[Key: Storage]>([:])
+    private let packedInt8Linear = Locked<[ValueID: Storage]>([:])
 
     /// The f32 form of an f16 or bf16 tensor; kept where it has a name. nil where it does not fit in memory.
     func widened(_ id: ValueID?, _ tensor: Tensor) -> Tensor? {
@@ -55,6 +56,22 @@ final class WeightStore: Sendable {
             }
             withExtendedLifetime(weight) {}
             known[key] = storage
+            return storage
+        }
+    }
+
+    /// `weight`, i8 `[n, k]`, packed for `ck_int8_linear`.
+    func packedInt8Linear(_ id: ValueID, _ weight: Tensor, k: Int, n: Int) -> Storage? {
+        let size = ck_int8_linear_size(k, n)
+        guard k > 0, n > 0, size > 0, let data = weight.unsafePointer, weight.count == k * n else { return nil }
+        return packedInt8Linear.withLock { known in
+            if let storage = known[id] { return storage }
+            let storage = Storage(byteCount: size) { target in
+                guard let out = target.baseAddress else { return }
+                ck_pack_int8_linear(k, n, data.assumingMemoryBound(to: Int8.self), out.assumingMemoryBound(to: Int8.self))
+            }
+            withExtendedLifetime(weight) {}
+            known[id] = storage
             return storage
         }
     }

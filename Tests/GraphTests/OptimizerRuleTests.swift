@@ -318,6 +318,89 @@ import Testing
         #expect(reasons(try optimize(zero, DequantizeFusion()).report) == ["the zero point is no i8 of the scale's shape"])
     }
 
+    // MARK: integer products
+
+    /// `number` and `factor` make y.
+    private func integer(_ number: String = "%product", factor: String = "%xScale, %scale", output: String = "y") -> String {
+        """
+        input %x : f32[b, s, 4]
+        constant %w : u8[4, 2] = [0, 128, 130, 255, 1, 2, 3, 4]
+        constant %scale : f32[1] = [0.5]
+        constant %zero : u8[] = 100
+        constant %bias : f32[2] = [1, 2]
+        %q, %xScale, %xZero = dynamic_quantize(%x) : u8[b, s, 4], f32[], u8[]
+        %product = matmul_integer(%q, %w, %xZero, %zero) : i32[b, s, 2]
+        %number = cast(\(number)) {to = f32} : f32[b, s, 2]
+        %factor = mul(\(factor)) : f32[1]
+        %scaled = mul(%number, %factor) : f32[b, s, 2]
+        %y = add(%scaled, %bias) : f32[b, s, 2]
+        output "y" = %\(output)
+        """
+    }
+
+    @Test func dynamicQuantizationBecomesAQuantizedLinear() throws {
+        let rules: [any RewriteRule] = [MatMulIntegerFusion(), LinearBiasFusion(), LinearActivationFusion(), QuantizedLinearFusion()]
+        func fused(_ body: String) throws -> (lines: [String], graph: Graph) {
+            var graph = try Graph(parsing: "graph \"test\" {\n\(body)\n}\n")
+            try PassPipeline(passes: rules.map { RewritePass(rule: $0) } + [DeadCode()]).run(&graph)
+            return (graph.text.split(separator: "\n").map { String($0.drop { $0 == " " }) }.filter { $0.hasPrefix("%") }, graph)
+        }
+        let (lines, graph) = try fused(integer())
+        #expect(lines == [
+            "%q, %xScale, %xZero = dynamic_quantize(%x) : u8[b, s, 4], f32[], u8[]",
+            "%y = quantized_linear(%q, %xScale, %xZero, %w_1, %scale_1, %zero_1, %bias) {activation = none} : f32[b, s, 2]",
+        ])
+        // Bytes less 128, and every output's weights in a row.
+        let constants = try (3...5).map { index in try #require(graph.nodes[1].inputs[index].flatMap { graph.constant($0) }) }
+        #expect(constants[0].integers() == [-128, 2, -127, -125, 0, 127, -126, -124] && constants[0].shape == [2, 4])
+        #expect(constants[1].floats() == [0.5, 0.5] && constants[2].integers() == [-28, -28])
+        let activated = integer().replacing("output \"y\" = %y", with: "%z = relu(%y) : f32[b, s, 2]\noutput \"z\" = %z")
+        #expect(try fused(activated).lines.last?.contains("{activation = relu}") == true)
+    }
+
+    @Test func productsOfIntegersThatStay() throws {
+        func reason(_ body: String) throws -> [String] { reasons(try optimize(body, MatMulIntegerFusion()).report) }
+        #expect(try reason(integer() + "\noutput \"product\" = %product") == ["%product is an output of the graph"])
+        #expect(try reason(integer() + "\n%extra = neg(%number) : f32[b, s, 2]\noutput \"extra\" = %extra") == ["%number is also used by %extra"])
+        // A scale for each row of x is no scale of the whole.
+        let rows = integer().replacing("%factor = mul(%xScale, %scale) : f32[1]", with: "input %rowScale : f32[s, 1]\n%factor = mul(%rowScale, %scale) : f32[s, 1]")
+        #expect(try reason(rows) == ["%rowScale is f32[s, 1], not one number for all of x"])
+    }
+
+    private func quantized(axis: Int = 1, weight: String = "i8", scales: String = "f32[2] = [0.5, 0.25]", x: String = "0.1") -> String {
+        """
+        input %x : f32[b, 3]
+        constant %xs : f32[] = \(x)
+        constant %xz : u8[] = 7
+        constant %w : \(weight)[3, 2] = [1, 2, 3, 4, 5, 6]
+        constant %ws : \(scales)
+        %q = quantize(%x, %xs, %xz) {to = u8, axis = 1} : u8[b, 3]
+        %d = dequantize(%q, %xs, %xz) {axis = 1} : f32[b, 3]
+        %dw = dequantize(%w, %ws) {axis = \(axis)} : f32[3, 2]
+        %y = linear(%d, %dw) {layout = input_output, activation = gelu} : f32[b, 2]
+        output "y" = %y
+        """
+    }
+
+    @Test func dequantizedOperandsBecomeAQuantizedLinear() throws {
+        let fused = try optimize(quantized(), QuantizedLinearFusion())
+        #expect(fused.lines == [
+            "%q = quantize(%x, %xs, %xz) {to = u8, axis = 1} : u8[b, 3]",
+            "%y = quantized_linear(%q, %xs, %xz, %w_1, %ws_1) {activation = gelu} : f32[b, 2]", "output \"y\" = %y",
+        ])
+        #expect(fused.report.fusionCounts.linear == 1 && fused.report.fusionCounts.gelu == 1)
+        // Others may use the dequantised input.
+        let shared = try optimize(quantized() + "\noutput \"d\" = %d", QuantizedLinearFusion())
+        #expect(shared.report.count(of: "quantized_linear") == 1 && shared.lines.contains { $0.hasPrefix("%d = dequantize") })
+        let rows = try optimize(quantized(axis: 0, scales: "f32[3] = [1, 2, 3]"), QuantizedLinearFusion())
+        #expect(reasons(rows.report) == ["%ws runs along the inputs of the weight"])
+        let perColumn = quantized().replacing("%xs : f32[] = 0.1", with: "%xs : f32[3] = [1, 2, 3]").replacing("%xz : u8[] = 7", with: "%xz : u8[3] = [7, 7, 7]")
+        #expect(reasons(try optimize(perColumn, QuantizedLinearFusion()).report) == ["%xs is not one number for all of x"])
+        // Where only the weight is stored in 8 bits, x stays what it is.
+        let weightOnly = quantized().replacing("linear(%d,", with: "linear(%x,")
+        #expect(try optimize(weightOnly, QuantizedLinearFusion()).report.count(of: "quantized_linear") == 0)
+    }
+
     // MARK: rms_norm
 
     private func rms(square: String = "pow(%x, %two)", tail: String) -> String {

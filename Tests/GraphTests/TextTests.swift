@@ -33,7 +33,7 @@ private func parse(_ text: String, like graph: Graph) throws -> Graph {
             Gather(axis: -1), GatherElements(axis: .min), GatherND(batchDims: 1), ScatterND(), Reshape(zeroCopies: true), ExpandDims(axes: []),
             Squeeze(axes: [0, -1]), Transpose(permutation: [1, 0]), Concat(axis: 0), Slice(axes: [3]), Expand(), Tile(), Pad(mode: .reflect),
             Arange(), Fill(), ShapeOf(), ShapeOf(start: -2, end: -1), CumSum(axis: 1, isReverse: true), Trilu(isUpper: false), NonZero(),
-            Quantize(to: .u8, axis: 0), Dequantize(), DynamicQuantize(), MatMulInteger(), Select(),
+            Quantize(to: .u8, axis: 0), Dequantize(), DynamicQuantize(), MatMulInteger(), QuantizeRows(), QuantizedLinear(activation: .gelu), Select(),
             Reduce(.logSumExp, axes: [0, 1], keepDims: false), Softmax(.log_softmax, axis: 0), Compare(.not_equal),
             CachedAttention(slot: 3, scale: 0.1, window: .max, softcap: 30), CachePositions(), TokenRows(leading: 1), PadTokens(),
             RotaryEmbedding(isInterleaved: true, factor: -0), Embedding(epsilon: 1e-12),

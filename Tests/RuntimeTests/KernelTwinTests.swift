@@ -334,4 +334,37 @@ import Testing
                 ScaledDotProductAttention(scale: 0.3), [heads, heads, heads, try random.tensor(.bool, [1, 1, 1, 6])], tolerance: ulp)
         }
     }
+
+    @Test func quantizeRows() throws {
+        var random = SeededRandom(seed: 71)
+        for shape in [[5], [3, 7], [2, 40, 130], [0, 4]] { try check(QuantizeRows(), [try random.tensor(.f32, shape)], tolerance: 0) }
+        let odd = try Tensor(floats: [0, 0, 0, 1, .nan, 2, 1, -.infinity, 2, .leastNonzeroMagnitude, -.leastNonzeroMagnitude, 0, 3e38, -1, 0], shape: [5, 3])
+        try check(QuantizeRows(), [odd], tolerance: 0)
+    }
+
+    @Test(arguments: [1, 2, 17, 40, 400], [1, 16, 130])
+    func quantizedLinear(m: Int, n: Int) throws {
+        var random = SeededRandom(seed: UInt64(m * 1000 + n))
+        func bytes(_ dtype: DType, _ shape: [Int]) throws -> Tensor {
+            let range: ClosedRange<Int64> = dtype == .u8 ? 0...255 : -128...127
+            return try Tensor(integers: (0..<shape.reduce(1, *)).map { _ in Int64.random(in: range, using: &random) }, dtype: dtype, shape: shape)
+        }
+        for (k, dtype, activation) in [(7, DType.u8, Activation.none), (64, .i8, .gelu), (530, .i8, .tanh)] {
+            let x = try bytes(dtype, [m, k])
+            let weight = try bytes(.i8, [n, k])
+            let scale = try Tensor(floats: (0..<n).map { _ in Float.random(in: 1e-4...1e-3, using: &random) }, shape: [n])
+            let rowScale = try Tensor(floats: (0..<m).map { _ in Float.random(in: 1e-3...1e-2, using: &random) }, shape: [m, 1])
+            let bias = try random.tensor(.f32, [n])
+            let residual = try random.tensor(.f32, [m, n])
+            let op = QuantizedLinear(activation: activation)
+            try check(op, [x, rowScale, nil, weight, scale], constants: [3, 4])
+            try check(op, [x, rowScale, try bytes(dtype, [m, 1]), weight, scale], constants: [3, 4])
+            try check(
+                op, [x, try Tensor(floats: [0.01], shape: []), try bytes(dtype, []), weight, scale, try bytes(.i8, [n]), bias, residual],
+                constants: [3, 4, 5, 6])
+            if let panels = try QuantizedLinear.pack(weight) {
+                try check(op, [x, rowScale, nil, panels, scale, nil, bias], constants: [3, 4, 6])
+            }
+        }
+    }
 }

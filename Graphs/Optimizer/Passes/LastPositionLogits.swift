@@ -24,6 +24,14 @@ public enum LastPositionLogits {
             guard let number = definitions[value] else { return false }
             let node = graph.nodes[number]
             guard let hidden = node.inputs.first ?? nil, graph.type(hidden).rank == 3 else { return false }
+            if node.op is QuantizedLinear, let number = definitions[hidden], graph.nodes[number].op is QuantizeRows,
+                graph.nodes[number].outputs.map(Optional.some) == Array(node.inputs.prefix(3)), node.inputs.dropFirst(3).allSatisfy({ $0.map { graph.constant($0) != nil } ?? true }),
+                let x = graph.nodes[number].inputs[0]
+            {
+                chain.append(node)
+                value = x
+                break
+            }
             let others = node.inputs.dropFirst().compactMap { $0 }
             guard others.allSatisfy({ graph.constant($0) != nil || definitions[$0].map { isConstantExpression(graph.nodes[$0], graph, definitions) } == true })
             else { return false }
@@ -40,7 +48,12 @@ public enum LastPositionLogits {
         }
         let last = graph.addConstant("last_position", try Tensor(integers: [-1], shape: []))
         value = try graph.add(Gather(axis: 1), [value, last], name: "last_position")[0]
-        for node in chain.reversed() { value = try graph.add(node.op, [value] + node.inputs.dropFirst(), name: node.name)[0] }
+        for node in chain.reversed() {
+            // Integers, their scale and their zero point are made from the last position anew.
+            let isQuantized = node.op is QuantizedLinear
+            let operands: [ValueID] = isQuantized ? try graph.add(QuantizeRows(), [value], name: node.name) : [value]
+            value = try graph.add(node.op, operands + node.inputs.dropFirst(operands.count), name: node.name)[0]
+        }
         graph.outputs.append(Output(name: outputName, value: value))
         return true
     }

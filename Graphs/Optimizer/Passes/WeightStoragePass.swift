@@ -3,8 +3,10 @@ import Operators
 import Tensors
 
 /// Changes how large weights in full or half precision are stored: the weight of a linear becomes a constant in 16-bit floats or blocks, or
-/// one of int8 with a `dequantize` behind it, which the runtime does once at load. Embedding tables stay small in memory too:
+/// one of int8 that is multiplied as it is, with rows of x that are quantised when they are known. Embedding tables stay small in memory too:
 ///
+///     linear(x, w)         ->   linear(x, w_q8_0)
+///     linear(x, w)         ->   quantized_linear(quantize_rows(x), w_i8, scale)
 ///     gather(table, ids)   ->   gather(table_q8_0, ids)
 ///     gather(table, ids)   ->   cast(gather(table_bf16, ids))
 ///     gather(table, ids)   ->   cast(gather(table_i8, ids)) * expand_dims(gather(scale, ids), -1)
@@ -45,8 +47,6 @@ private struct WeightStorageRewriting {
 
     private struct Key: Hashable {
         let id: ValueID
-        /// Along which dim scales run.
-        let axis: Int
         let isTransposed: Bool
     }
 
@@ -54,9 +54,10 @@ private struct WeightStorageRewriting {
         let values: ValueID
         /// Of int8 only.
         let scale: ValueID?
-        /// The f32 value of int8, once a dense layer needs it.
-        var restored: ValueID?
     }
+
+    /// Inputs of dense layers in 8 bits: integers, scales and zero points.
+    private var rows: [ValueID: [ValueID]] = [:]
 
     init(_ graph: Graph, _ storage: WeightStorage) {
         self.graph = graph
@@ -88,11 +89,11 @@ private struct WeightStorageRewriting {
         var node = original
         node.inputs = node.inputs.map { input in input.map { renamed[$0] ?? $0 } }
         if let linear = node.op as? Linear, let weight = node.inputs[1], let x = node.inputs[0], graph.type(x).dtype == .f32 {
-            try visit(linear, &node, weight)
+            try visit(linear, &node, x, weight)
         } else if let embedding = node.op as? Embedding {
             return try visit(embedding, node)
         } else if let gather = node.op as? Gather, gather.axis == 0, let table = node.inputs[0], let id = large(table),
-            let weights = try store(Key(id: id, axis: 0, isTransposed: false))
+            let weights = try store(Key(id: id, isTransposed: false))
         {
             try replaceGather(node, weights)
             return
@@ -103,22 +104,32 @@ private struct WeightStorageRewriting {
         graph.nodes.append(node)
     }
 
-    private mutating func visit(_ linear: Linear, _ node: inout Node, _ weight: ValueID) throws {
+    private mutating func visit(_ linear: Linear, _ node: inout Node, _ x: ValueID, _ weight: ValueID) throws {
         guard let id = large(weight) else { return }
-        // Blocks lie along the rows of [out, in].
-        let isTransposed = storage.dtype.isBlock && linear.layout == .input_output
-        let key = Key(id: id, axis: linear.layout == .output_input ? 0 : 1, isTransposed: isTransposed)
-        guard let weights = try store(key) else { return }
-        if isTransposed { node.op = Linear(layout: .output_input, activation: linear.activation) }
+        if storage == .int8, let width = graph.type(x).dims.last?.fixedValue, width > QuantizedLinear.maximumWidth {
+            report.skipped.append("\(graph[id].name): sums of \(width) products may not fit in 32 bits")
+            return
+        }
+        // Blocks lie along the rows of [out, in], and so do the bytes that share a scale.
+        let isTransposed = (storage.dtype.isBlock || storage == .int8) && linear.layout == .input_output
+        guard let weights = try store(Key(id: id, isTransposed: isTransposed)) else { return }
         guard let scale = weights.scale else {
+            if isTransposed { node.op = Linear(layout: .output_input, activation: linear.activation) }
             node.inputs[1] = weights.values
             return
         }
-        if weights.restored == nil {
-            let name = "\(graph[id].name).f32"
-            stored[key]??.restored = try graph.add(Dequantize(axis: key.axis), [weights.values, scale], outputNames: [name])[0]
-        }
-        node.inputs[1] = stored[key]??.restored
+        let quantized = try quantizedRows(x)
+        node.op = QuantizedLinear(activation: linear.activation)
+        node.inputs = quantized + [weights.values, scale, nil] + node.inputs.dropFirst(2)
+    }
+
+    /// Layers that share an input share its integers.
+    private mutating func quantizedRows(_ x: ValueID) throws -> [ValueID] {
+        if let known = rows[x] { return known }
+        let name = graph[x].name
+        let outputs = try graph.add(QuantizeRows(), [x], outputNames: ["\(name).u8", "\(name).scale", "\(name).zero"])
+        rows[x] = outputs
+        return outputs
     }
 
     private mutating func visit(_ embedding: Embedding, _ original: Node) throws {
@@ -126,7 +137,7 @@ private struct WeightStorageRewriting {
         node.inputs += Array(repeating: nil, count: max(0, 8 - node.inputs.count))
         var hasScales = false
         for pair in 0..<Embedding.tableCount {
-            guard let table = node.inputs[2 * pair], let id = large(table), let weights = try store(Key(id: id, axis: 0, isTransposed: false)) else { continue }
+            guard let table = node.inputs[2 * pair], let id = large(table), let weights = try store(Key(id: id, isTransposed: false)) else { continue }
             if weights.scale == nil { node.inputs[2 * pair] = weights.values } else { hasScales = true }
         }
         guard hasScales else {
@@ -139,7 +150,7 @@ private struct WeightStorageRewriting {
             guard let table = node.inputs[2 * pair], let ids = node.inputs[2 * pair + 1] else { continue }
             let rows = try graph.add(Gather(axis: 0), [table, ids], name: node.name)[0]
             let gather = graph.nodes.removeLast()
-            if let id = large(table), let weights = try store(Key(id: id, axis: 0, isTransposed: false)) {
+            if let id = large(table), let weights = try store(Key(id: id, isTransposed: false)) {
                 try replaceGather(gather, weights)
             } else {
                 graph.nodes.append(gather)
@@ -196,9 +207,9 @@ private struct WeightStorageRewriting {
         let restored: Tensor
         do {
             if storage == .int8 {
-                let (values, scale) = try Self.quantize(tensor, axis: key.axis)
+                let (values, scale) = try Self.quantize(tensor)
                 result = Stored(values: graph.addConstant("\(name).i8", values), scale: graph.addConstant("\(name).scale", scale))
-                restored = try Dequantize(axis: key.axis).evaluate(Inputs([values, scale]))[0]
+                restored = try Dequantize(axis: 0).evaluate(Inputs([values, scale]))[0]
             } else {
                 let values = try tensor.converted(to: dtype)
                 result = Stored(values: graph.addConstant("\(name).\(dtype.rawValue)", values), scale: nil)
@@ -222,33 +233,23 @@ private struct WeightStorageRewriting {
         return total > 0 ? (noise / total).squareRoot() : 0
     }
 
-    /// Symmetric quantisation with one scale per index of `axis` of a matrix: `scale = max |w| / 127`, values rounded to nearest.
-    private static func quantize(_ tensor: Tensor, axis: Int) throws -> (values: Tensor, scale: Tensor) {
-        let rows = tensor.shape[0]
-        let columns = tensor.shape[1]
+    /// Symmetric quantisation of a matrix with one scale per row: `scale = max |w| / 127`, values rounded to nearest.
+    private static func quantize(_ tensor: Tensor) throws -> (values: Tensor, scale: Tensor) {
+        let (rows, columns) = (tensor.shape[0], tensor.shape[1])
         let weights = tensor.floats()
-        var largest = [Float](repeating: 0, count: tensor.shape[axis])
+        var scales: [Float] = []
+        var values: [Int8] = []
+        values.reserveCapacity(weights.count)
         for row in 0..<rows {
-            for column in 0..<columns {
-                let channel = axis == 0 ? row : column
-                let magnitude = abs(weights[row * columns + column])
-                guard magnitude.isFinite else {
-                    throw TensorError("element \(row * columns + column) is \(weights[row * columns + column]), which int8 cannot hold")
-                }
-                largest[channel] = max(largest[channel], magnitude)
+            let elements = weights[row * columns..<(row + 1) * columns]
+            if let element = elements.firstIndex(where: { !$0.isFinite }) {
+                throw TensorError("element \(element) is \(weights[element]), which int8 cannot hold")
             }
+            let largest = elements.reduce(Float(0)) { max($0, abs($1)) }
+            let scale = largest > 0 ? largest / 127 : 1
+            scales.append(scale)
+            for weight in elements { values.append(Int8(max(-127, min(127, (weight / scale).rounded(.toNearestOrEven))))) }
         }
-        let scales = largest.map { $0 > 0 ? $0 / 127 : 1 }
-        var values = [Int8](repeating: 0, count: weights.count)
-        for row in 0..<rows {
-            for column in 0..<columns {
-                let position = row * columns + column
-                let scaled = (weights[position] / scales[axis == 0 ? row : column]).rounded(.toNearestOrEven)
-                values[position] = Int8(max(-127, min(127, scaled)))
-            }
-        }
-        return (
-            try Tensor(elements: values, dtype: .i8, shape: tensor.shape), try Tensor(floats: scales, shape: [scales.count])
-        )
+        return (try Tensor(elements: values, dtype: .i8, shape: tensor.shape), try Tensor(floats: scales, shape: [rows]))
     }
 }

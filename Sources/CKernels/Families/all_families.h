@@ -16,6 +16,7 @@
 #include "rotary.h"
 #include "convert.h"
 #include "int8.h"
+#include "int8_linear.h"
 #include "block_types.h"
 #include "block_products.h"
 #include "block_panels.h"

@@ -58,6 +58,38 @@ void ck_requantize_s8(size_t n, const int32_t *c, const float *multiplier, size_
 void ck_requantize_u8(size_t n, const int32_t *c, const float *multiplier, size_t multiplier_step, int32_t zero,
                       uint8_t *y);
 
+// Dense layers: rows of bytes times weights in panels, scaled to floats.
+
+/// Weights [n, k] of a dense layer in panels of ck_gemm_panel outputs: for each four numbers of k those of all 16 outputs, zeros beyond n and k.
+typedef struct {
+    const int8_t *packed;
+    /// What a step of each output's weights stands for, [n].
+    const float *scale;
+    /// The bytes that stand for 0, [n]; NULL where all are 0.
+    const int8_t *zero;
+} ck_int8_weight;
+
+/// The largest k whose sums fit in 32 bits.
+#define ck_int8_linear_max_k 65536
+
+/// Bytes of packed weights: n rounded up to whole panels times k rounded up to a multiple of 4; 0 when that does not fit in size_t.
+size_t ck_int8_linear_size(size_t k, size_t n);
+
+/// Packs weights [n, k].
+void ck_pack_int8_linear(size_t k, size_t n, const int8_t *w, int8_t *packed);
+
+/// Bytes of one row of k activations as ck_int8_linear takes it; rows start on cache lines. 0 when that does not fit in size_t.
+size_t ck_int8_row_size(size_t k);
+
+/// Makes a row of bytes, which stand for (byte - zero) * scale. zero is in the range of `type`.
+void ck_int8_row_of(ck_byte type, size_t k, const void *x, int32_t zero, float scale, void *row);
+
+/// C[i, j] = epilogue(sum over p of x[i, p] W[j, p]) for m rows, which ck_int8_row_of made, and outputs n_begin..<n_end; n_begin is a multiple of
+/// ck_gemm_panel. Pointers are those of the whole matrices. The sum is exact, up to k = ck_int8_linear_max_k, and then rounded to a
+/// float and scaled: the same on every CPU but for the rounding of the epilogue. `epilogue` may be NULL, and does not accumulate.
+void ck_int8_linear(size_t n_begin, size_t n_end, size_t k, const ck_int8_weight *w, size_t m, const void *rows, float *c, size_t ldc,
+                    const ck_epilogue *epilogue);
+
 #if defined(__cplusplus)
 }
 #endif

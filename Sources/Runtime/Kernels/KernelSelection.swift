@@ -38,7 +38,9 @@ enum KernelSelection {
         case let op as Quantize: return QuantizeKernel(op, request)
         case let op as Dequantize: return DequantizeKernel(op, request)
         case is DynamicQuantize: return DynamicQuantizeKernel(request)
+        case is QuantizeRows: return QuantizeRowsKernel(request)
         case is MatMulInteger: return MatMulIntegerKernel(request)
+        case let op as QuantizedLinear: return QuantizedLinearKernel(op, request)
         default: return nil
         }
     }
