@@ -12,7 +12,7 @@ public struct QuantizeRows: Operator {
     public func inferTypes(_ operands: Operands) throws -> [TensorType] {
         let x = try operands.require(0, { $0 == .f32 }, "f32")
         guard x.rank > 0 else { throw OperatorError(.shapeMismatch, "the input of quantize_rows is a scalar") }
-        let rows = x.dims.dropLast() + [.fixed(1)]
+        let rows = Array(x.dims.dropLast()) + [.fixed(1)]
         return [TensorType(.u8, x.dims), TensorType(.f32, rows), TensorType(.u8, rows)]
     }
 }

@@ -9,7 +9,7 @@
 #define CK_WIDE_PANELS (8 / CK_PANEL_VECTORS)
 
 /// What a tile multiplies: row r of A at a + r * a_row, its elements a_step apart; panel p of B at b + p * b_panel,
-/// its rows of 16 b_step apart; sums to out, rows out_ld apart, panels side by side.
+/// its rows of 16 b_step apart; sums to out, rows out_ld apart, panels side by side, added to what is there or in its place.
 typedef struct {
     size_t k;
     const float *a;
@@ -18,6 +18,7 @@ typedef struct {
     size_t b_panel, b_step;
     float *out;
     size_t out_ld;
+    bool accumulate;
 } tile_work;
 
 // Rows and panels are constants where this is inlined, so the accumulators become registers.
@@ -28,7 +29,8 @@ CK_INLINE void tile(const int rows, const int panels, const tile_work *w) {
 #pragma clang loop unroll(full)
     for (int r = 0; r < rows; r++)
 #pragma clang loop unroll(full)
-        for (int j = 0; j < panels * CK_PANEL_VECTORS; j++) sum[r][j] = (vf){0};
+        for (int j = 0; j < panels * CK_PANEL_VECTORS; j++)
+            sum[r][j] = (vf){0};
     for (size_t p = 0; p < k; p++) {
         vf row[CK_WIDE_PANELS * CK_PANEL_VECTORS];
 #pragma clang loop unroll(full)
@@ -46,8 +48,10 @@ CK_INLINE void tile(const int rows, const int panels, const tile_work *w) {
 #pragma clang loop unroll(full)
     for (int r = 0; r < rows; r++)
 #pragma clang loop unroll(full)
-        for (int j = 0; j < panels * CK_PANEL_VECTORS; j++)
-            store(w->out + (size_t)r * w->out_ld + (size_t)j * CK_LANES, sum[r][j]);
+        for (int j = 0; j < panels * CK_PANEL_VECTORS; j++) {
+            float *out = w->out + (size_t)r * w->out_ld + (size_t)j * CK_LANES;
+            store(out, w->accumulate ? sum[r][j] + load(out) : sum[r][j]);
+        }
 }
 
 /// Panels in one tile of so many rows: few rows take more panels, so that there are always enough accumulators.
@@ -146,6 +150,7 @@ static void gemm_packed(size_t m_begin, size_t m_end, size_t n_begin, size_t n_e
     const ck_epilogue e = epilogue ? *epilogue : none;
     if (n_end > n) n_end = n;
     if (m_begin >= m_end || n_begin >= n_end) return;
+    const bool has_epilogue = e.bias || e.activation != ck_identity || e.residual;
     float sums[CK_TILE_ROWS * CK_WIDE_PANELS * ck_gemm_panel];
 
     size_t k0 = 0;
@@ -159,20 +164,26 @@ static void gemm_packed(size_t m_begin, size_t m_end, size_t n_begin, size_t n_e
             for (size_t j = n_begin; j < n_end; j += group) {
                 const size_t columns = n_end - j < group ? n_end - j : group;
                 const size_t panels = (columns + ck_gemm_panel - 1) / ck_gemm_panel;
+                // Sums go to C itself; a buffer stands in for columns that C does not have.
+                const bool is_whole = columns % ck_gemm_panel == 0, accumulate = !first || e.accumulate;
                 for (size_t i = m0; i < m1;) {
                     const size_t rows = tile_rows(m1 - i);
+                    float *target = c + i * ldc + j;
                     // C's lines arrive while the tile is computed.
-                    for (size_t r = 0; r < rows; r++) __builtin_prefetch(c + (i + r) * ldc + j, 1);
+                    for (size_t r = 0; first && r < rows; r++) __builtin_prefetch(target + r * ldc, 1);
+                    for (size_t r = 0; !is_whole && accumulate && r < rows; r++) memcpy(sums + r * group, target + r * ldc, columns * sizeof(float));
                     run_tiles(rows, panels,
                               (tile_work){.k = kc, .a = a + i * lda + k0, .a_row = lda, .a_step = 1,
                                           .b = packed_b + j * k + k0 * ck_gemm_panel, .b_panel = k * ck_gemm_panel,
-                                          .b_step = ck_gemm_panel, .out = sums, .out_ld = group});
-                    const tile_finish finish = {
-                        .alpha = 1, .beta = !first || e.accumulate, .bias = last && e.bias ? e.bias + j : NULL,
-                        .activation = last ? e.activation : ck_identity,
-                        .residual = last && e.residual ? e.residual + i * e.residual_ld + j : NULL,
-                        .residual_ld = e.residual_ld};
-                    finish_tile(&finish, sums, group, rows, columns, c + i * ldc + j, ldc);
+                                          .b_step = ck_gemm_panel, .out = is_whole ? target : sums, .out_ld = is_whole ? ldc : group,
+                                          .accumulate = accumulate});
+                    for (size_t r = 0; !is_whole && r < rows; r++) memcpy(target + r * ldc, sums + r * group, columns * sizeof(float));
+                    if (last && has_epilogue) {
+                        const tile_finish finish = {
+                            .alpha = 1, .bias = e.bias ? e.bias + j : NULL, .activation = e.activation,
+                            .residual = e.residual ? e.residual + i * e.residual_ld + j : NULL, .residual_ld = e.residual_ld};
+                        finish_tile(&finish, target, ldc, rows, columns, target, ldc);
+                    }
                     i += rows;
                 }
             }

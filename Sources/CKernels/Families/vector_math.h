@@ -97,10 +97,8 @@ CK_INLINE vf apply(ck_unary f, vf x) {
     case ck_identity: return x;
     case ck_relu: return choose(x < (vf){0}, (vf){0}, x);
     case ck_gelu: return all(0.5f) * x * (all(1.0f) + error_function(x * all(0.70710678f)));
-    case ck_gelu_tanh: {
-        const vf inner = all(0.79788456f) * (x + all(0.044715f) * (x * x * x));
-        return all(0.5f) * x * (all(1.0f) + hyperbolic_tangent(inner));
-    }
+    // (1 + tanh u) / 2 is the logistic function of 2u, which loses no digits where the tangent is near -1.
+    case ck_gelu_tanh: return x * logistic(all(1.59576912f) * (x + all(0.044715f) * (x * x * x)));
     case ck_tanh: return hyperbolic_tangent(x);
     case ck_sigmoid: return logistic(x);
     case ck_silu: return x * logistic(x);
