@@ -63,7 +63,10 @@ import Testing
         for name in ["odd", "tied"] {
             let (a, b) = (try #require(actual[name]), try #require(expected[name]))
             #expect(a.shape == b.shape)
-            #expect(difference(a, b) <= 1e-4)
+            // Of the largest value: a sum that nearly cancels keeps the rounding of its terms, which each order of adding has its own of.
+            let largest = b.doubles().map(abs).max() ?? 0
+            let worst = zip(a.doubles(), b.doubles()).map { abs($0 - $1) }.max() ?? 0
+            #expect(worst <= 1e-6 * largest)
         }
         if rows > 0 { #expect(profiler.entries.filter { $0.kernel.hasPrefix("packed gemm") }.count >= 2, "\(profiler.entries.map(\.kernel))") }
     }
