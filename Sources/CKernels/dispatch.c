@@ -6,6 +6,22 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+/// Tiles need the system's consent, once for the process.
+static bool may_use_tiles(unsigned saved_state) {
+#if defined(__linux__)
+    const unsigned tiles = (1u << 17) | (1u << 18);
+    const long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return (saved_state & tiles) == tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    (void)saved_state;
+    return false;
+#endif
+}
 
 static ck_cpu_features_t detect(void) {
     ck_cpu_features_t found = {0};
@@ -24,11 +40,14 @@ static ck_cpu_features_t detect(void) {
     const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     found.avx512 = saves_512 && (ebx & avx512) == avx512;
     found.avx512_vnni = found.avx512 && (ecx & bit_AVX512VNNI);
+    // Of leaf 7: the tiles, and their products of bytes.
+    const unsigned amx = (1u << 24) | (1u << 25);
+    found.amx = found.avx512_vnni && (edx & amx) == amx && may_use_tiles(state);
     unsigned eax1, ebx1, ecx1, edx1;
     found.avx512_bf16 = found.avx512 && __get_cpuid_count(7, 1, &eax1, &ebx1, &ecx1, &edx1) && (eax1 & (1u << 5));
 
     if (found.avx2 && found.fma && found.f16c)
-        found.best = found.avx512_vnni ? ck_isa_avx512_vnni : found.avx512 ? ck_isa_avx512 : ck_isa_avx2;
+        found.best = found.amx ? ck_isa_amx : found.avx512_vnni ? ck_isa_avx512_vnni : found.avx512 ? ck_isa_avx512 : ck_isa_avx2;
     return found;
 }
 #else
@@ -47,6 +66,7 @@ static const ck_kernel_table *table_of(ck_isa isa) {
     case ck_isa_avx2: return &ck_kernels_avx2;
     case ck_isa_avx512: return &ck_kernels_avx512;
     case ck_isa_avx512_vnni: return &ck_kernels_avx512_vnni;
+    case ck_isa_amx: return &ck_kernels_amx;
 #endif
     default: return &ck_kernels_baseline;
     }
@@ -80,6 +100,7 @@ const char *ck_isa_name(ck_isa isa) {
     case ck_isa_avx2: return "AVX2";
     case ck_isa_avx512: return "AVX-512";
     case ck_isa_avx512_vnni: return "AVX-512 VNNI";
+    case ck_isa_amx: return "AMX";
     default: break;
     }
 #if defined(__x86_64__)

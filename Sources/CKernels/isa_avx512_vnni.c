@@ -1,4 +1,4 @@
-// The kernels for AVX-512 with VNNI, which multiplies and adds pairs of 16-bit integers in one instruction.
+// The kernels for AVX-512 with VNNI, which multiplies and adds four bytes, or two 16-bit integers, in one instruction.
 
 #if defined(__x86_64__)
 

@@ -113,6 +113,7 @@ extern const ck_kernel_table ck_kernels_baseline;
 extern const ck_kernel_table ck_kernels_avx2;
 extern const ck_kernel_table ck_kernels_avx512;
 extern const ck_kernel_table ck_kernels_avx512_vnni;
+extern const ck_kernel_table ck_kernels_amx;
 #endif
 
 #endif

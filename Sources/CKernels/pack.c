@@ -72,6 +72,6 @@ void ck_pack_int8_linear(size_t k, size_t n, const int8_t *w, int8_t *packed) {
 }
 
 size_t ck_int8_row_size(size_t k) {
-    // 16 bytes, then 2 each.
-    return k > SIZE_MAX / 4 ? 0 : (k * 2 + 16 + 6 + 63) / 64 * 64;
+    // A line of its own for the head, then 2 bytes each, up to a multiple of 4 of k.
+    return k > SIZE_MAX / 4 ? 0 : 64 + ((k + 3) / 4 * 8 + 63) / 64 * 64;
 }

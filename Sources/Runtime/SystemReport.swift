@@ -37,7 +37,7 @@ public struct SystemReport: Sendable, Hashable {
         let cpu = ck_cpu_features()
         let features: [(Bool, String)] = [
             (cpu.avx2, "avx2"), (cpu.fma, "fma"), (cpu.f16c, "f16c"), (cpu.avx512, "avx512"), (cpu.avx512_vnni, "avx512_vnni"),
-            (cpu.avx512_bf16, "avx512_bf16"), (cpu.neon, "neon"),
+            (cpu.avx512_bf16, "avx512_bf16"), (cpu.amx, "amx_int8"), (cpu.neon, "neon"),
         ]
         _ = blas_load()
         func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }

@@ -22,10 +22,10 @@ extension KernelTests {
         }
 
         /// Every instruction set gives the bits that exact sums and one rounding of each step give.
-        @Test(arguments: [1, 2, 3, 7, 13, 25])
+        @Test(arguments: [1, 2, 3, 7, 13, 16, 25, 40, 67])
         func equalsExactSumsEverywhere(m: Int) {
             var numbers = Numbers(UInt64(60 + m))
-            for (k, n) in [(1, 1), (3, 17), (4, 16), (31, 40), (513, 17)] {
+            for (k, n) in [(1, 1), (3, 17), (4, 16), (31, 40), (513, 17), (64, 48), (192, 33)] {
                 let layer = Layer(k: k, n: n, &numbers)
                 for type in [ck_s8, ck_u8] {
                     let x = (0..<m * k).map { _ in UInt8.random(in: 0...255, using: &numbers) }
@@ -37,7 +37,7 @@ extension KernelTests {
                         zip(numbersOfX[element / n * k..<element / n * k + k], layer.weight[element % n * k..<element % n * k + k])
                             .reduce(0) { $0 + $1.0 * Int($1.1) }
                     }
-                    for withZero in [false, true] {
+                    for (withZero, step) in [(false, 16), (true, 16), (true, 32), (false, 64)] {
                         let truth = (0..<m * n).map { element in
                             let (i, j) = (element / n, element % n)
                             return Float(sums[element] - (withZero ? Int(layer.zero[j]) * rowSums[i] : 0)) * (rowScale[i] * layer.scale[j])
@@ -58,8 +58,8 @@ extension KernelTests {
                                         layer.zero.withUnsafeBufferPointer { zeros in
                                             var weight = ck_int8_weight(
                                                 packed: packed.baseAddress, scale: scale.baseAddress, zero: withZero ? zeros.baseAddress : nil)
-                                            for j in stride(from: 0, to: n, by: 16) {
-                                                ck_int8_linear(j, min(n, j + 16), k, &weight, m, start, &c, n + 1, nil)
+                                            for j in stride(from: 0, to: n, by: step) {
+                                                ck_int8_linear(j, min(n, j + step), k, &weight, m, start, &c, n + 1, nil)
                                             }
                                         }
                                     }
@@ -77,7 +77,7 @@ extension KernelTests {
 
         @Test func epilogueRunsOnScaledSums() {
             var numbers = Numbers(61)
-            let (m, n, k) = (30, 37, 600)
+            let (m, n, k) = (30, 37, 640)
             let layer = Layer(k: k, n: n, &numbers)
             let bias = numbers.floats(n), residual = numbers.floats(m * n)
             let x = (0..<m * k).map { _ in UInt8.random(in: 0...255, using: &numbers) }
@@ -112,7 +112,7 @@ extension KernelTests {
         @Test func sizesThatDoNotFit() {
             #expect(ck_int8_linear_size(5, 17) == 8 * 32)
             #expect(ck_int8_linear_size(.max, 1) == 0 && ck_int8_linear_size(1, .max) == 0)
-            #expect(ck_int8_row_size(.max) == 0 && ck_int8_row_size(1) == 64 && ck_int8_row_size(24) == 128)
+            #expect(ck_int8_row_size(.max) == 0 && ck_int8_row_size(1) == 128 && ck_int8_row_size(32) == 128 && ck_int8_row_size(33) == 192)
         }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 func forEachISA(_ body: (String) throws -> Void) rethrows {
     let best = ck_cpu_features().best
     defer { _ = ck_force_isa(best) }
-    for isa in [ck_isa_baseline, ck_isa_avx2, ck_isa_avx512, ck_isa_avx512_vnni] where ck_isa_available(isa) {
+    for isa in [ck_isa_baseline, ck_isa_avx2, ck_isa_avx512, ck_isa_avx512_vnni, ck_isa_amx] where ck_isa_available(isa) {
         #expect(ck_force_isa(isa))
         try body(String(cString: ck_isa_name(isa)))
     }

@@ -17,6 +17,9 @@
 /// 32 rows of k and 16 columns: for each pair of rows the two numbers of every column side by side, and how a column's sum becomes a float.
 typedef struct {
     int32_t pairs[16][ck_gemm_panel];
+#if defined(CK_AMX)
+    int32_t against_high[16][ck_gemm_panel];
+#endif
     float scale[ck_gemm_panel], offset[ck_gemm_panel];
 } block_panel;
 
@@ -89,7 +92,7 @@ typedef struct {
 } panel_work;
 
 // All but t are constants where this is inlined, so that the sums become registers.
-CK_INLINE void panel_tile(const int rows, const int parts, const bool has_offset, const panel_work *t) {
+CK_INLINE void panel_tile(const int rows, const int parts, const bool with_offset, const panel_work *t) {
     const size_t scales_row = t->x_row / 4, x_row = t->x_row * sizeof(int16_t);  // in pairs of floats, in bytes
     const block_panel *panel = t->panels;
     // Of every third row: x86 adds one or two strides to a pointer for nothing, if the compiler does not see where the pointers come from.
@@ -133,7 +136,7 @@ CK_INLINE void panel_tile(const int rows, const int parts, const bool has_offset
                 for (int j = 0; j < CK_PANEL_VECTORS; j++) {
                     const vf scale = all(group.scale) * load(panel->scale + j * CK_LANES);
                     total[r][j] = to_float((vi)sum[r][j]) * scale + total[r][j];
-                    if (has_offset) total[r][j] = all(group.sum) * load(panel->offset + j * CK_LANES) + total[r][j];
+                    if (with_offset) total[r][j] = all(group.sum) * load(panel->offset + j * CK_LANES) + total[r][j];
                 }
             }
         }
@@ -147,9 +150,9 @@ CK_INLINE void panel_tile(const int rows, const int parts, const bool has_offset
 }
 
 #define CK_PANEL_CASE(rows)                                                                                            \
-    case rows: panel_tile(rows, parts, has_offset, t); return;
+    case rows: panel_tile(rows, parts, with_offset, t); return;
 
-CK_INLINE void panel_rows(size_t rows, const int parts, const bool has_offset, const panel_work *t) {
+CK_INLINE void panel_rows(size_t rows, const int parts, const bool with_offset, const panel_work *t) {
     switch (rows) {
         CK_PANEL_CASE(1)
         CK_PANEL_CASE(2)
@@ -170,13 +173,51 @@ CK_INLINE void panel_rows(size_t rows, const int parts, const bool has_offset, c
     }
 }
 
+/// The type has an offset besides its scale.
+CK_INLINE bool has_offset(ck_weight type) { return has_minimum(type) || type == ck_weight_q4_k || type == ck_weight_q5_k; }
+
 static void run_panel_tile(ck_weight type, size_t rows, const panel_work *t) {
     if (type == ck_weight_q6_k)
         panel_rows(rows, 2, false, t);  // the weights have their own scales in them: 16 products fit in 32 bits
-    else if (has_minimum(type) || type == ck_weight_q4_k || type == ck_weight_q5_k)
+    else if (has_offset(type))
         panel_rows(rows, 1, true, t);
     else
         panel_rows(rows, 1, false, t);
+}
+
+/// Rows of activations that the next tile takes, where so many are left of all m, and how many of those it starts with are done already.
+typedef struct {
+    size_t rows, done;
+} panel_step;
+
+#if defined(CK_AMX)
+#include "block_tiles.h"
+#define CK_STEP_ROWS CK_TILE_HEIGHT
+
+/// The weights of the others fit in bytes.
+CK_INLINE bool has_tiles(ck_weight type) { return type != ck_weight_q6_k; }
+#else
+#define CK_STEP_ROWS CK_BLOCK_ROWS
+
+CK_INLINE bool has_tiles(ck_weight type) { return (void)type, false; }
+#endif
+
+CK_INLINE panel_step next_panel_step(ck_weight type, size_t left) {
+    if (has_tiles(type)) return (panel_step){CK_STEP_ROWS, left < CK_STEP_ROWS ? CK_STEP_ROWS - left : 0};
+    return (panel_step){left <= CK_BLOCK_ROWS ? left : left < 2 * CK_BLOCK_ROWS ? (left + 1) / 2 : CK_BLOCK_ROWS, 0};
+}
+
+CK_INLINE void run_panel_step(ck_weight type, panel_step step, const panel_work *t) {
+#if defined(CK_AMX)
+    if (has_tiles(type)) {
+        if (has_offset(type))
+            panel_tiles(true, t, step.done);
+        else
+            panel_tiles(false, t, step.done);
+        return;
+    }
+#endif
+    run_panel_tile(type, step.rows, t);
 }
 
 CK_INLINE void panel_product_of(ck_weight type, size_t columns, size_t m, const block_work *t) {
@@ -189,18 +230,22 @@ CK_INLINE void panel_product_of(ck_weight type, size_t columns, size_t m, const 
         for (size_t j = 0; j < columns; j += ck_gemm_panel) {
             const size_t width = columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel;
             fill_panels(type, groups, width, w + j * t->row_bytes, t->row_bytes, panels);
+#if defined(CK_AMX)
+            for (size_t i = 0; has_tiles(type) && i < groups; i++) split_panel(&panels[i]);
+#endif
             for (size_t i = 0; i < m;) {
-                const size_t left = m - i, rows = left <= CK_BLOCK_ROWS ? left : left < 2 * CK_BLOCK_ROWS ? (left + 1) / 2 : CK_BLOCK_ROWS;
-                const int16_t *x = t->x + i * t->x_row;
-                float *c = t->c + i * t->ldc + j, edge[CK_BLOCK_ROWS * ck_gemm_panel];
+                const panel_step step = next_panel_step(type, m - i);
+                const size_t start = i - step.done;
+                const int16_t *x = t->x + start * t->x_row;
+                float *c = t->c + start * t->ldc + j, edge[CK_STEP_ROWS * ck_gemm_panel];
                 const bool is_whole = width == ck_gemm_panel;
-                for (size_t r = 0; g && !is_whole && r < rows; r++) memcpy(edge + r * ck_gemm_panel, c + r * t->ldc, width * sizeof(float));
-                run_panel_tile(type, rows,
+                for (size_t r = 0; g && !is_whole && r < step.rows; r++) memcpy(edge + r * ck_gemm_panel, c + r * t->ldc, width * sizeof(float));
+                run_panel_step(type, step,
                                &(panel_work){.groups = groups, .panels = panels, .x = x + 32 * g, .x_row = t->x_row,
                                              .scales = (const activation_group *)(const void *)(x + t->k) + g, .accumulate = g > 0,
                                              .c = is_whole ? c : edge, .ldc = is_whole ? t->ldc : ck_gemm_panel});
-                for (size_t r = 0; !is_whole && r < rows; r++) memcpy(c + r * t->ldc, edge + r * ck_gemm_panel, width * sizeof(float));
-                i += rows;
+                for (size_t r = step.done; !is_whole && r < step.rows; r++) memcpy(c + r * t->ldc, edge + r * ck_gemm_panel, width * sizeof(float));
+                i = start + step.rows;
             }
         }
     }
@@ -221,6 +266,9 @@ CK_INLINE void all_rows(ck_weight type, size_t rows, size_t m, block_work t) {
         block_product_of(type, rows, m, t);
         return;
     }
+#if defined(CK_AMX)
+    configure_tiles();
+#endif
     while (rows) {
         const size_t columns = rows < CK_BLOCK_COLUMNS ? rows : CK_BLOCK_COLUMNS;
         panel_product_of(type, columns, m, &t);
@@ -228,6 +276,9 @@ CK_INLINE void all_rows(ck_weight type, size_t rows, size_t m, block_work t) {
         t.c += columns;
         rows -= columns;
     }
+#if defined(CK_AMX)
+    _tile_release();
+#endif
 }
 
 static void block_product(ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m,

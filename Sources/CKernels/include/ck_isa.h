@@ -19,6 +19,8 @@ typedef enum {
     ck_isa_avx512 = 2,
     /// The same with VNNI (Cascade Lake, Ice Lake, Zen 4, and later).
     ck_isa_avx512_vnni = 3,
+    /// The same with AMX for bytes (Sapphire Rapids and later), on Linux.
+    ck_isa_amx = 4,
 } ck_isa;
 
 typedef struct {
@@ -26,7 +28,7 @@ typedef struct {
     ck_isa active;
     /// The best version that this CPU and operating system run.
     ck_isa best;
-    bool avx2, fma, f16c, avx512, avx512_vnni, avx512_bf16, neon;
+    bool avx2, fma, f16c, avx512, avx512_vnni, avx512_bf16, amx, neon;
 } ck_cpu_features_t;
 
 /// What was found on this CPU, for people to read.

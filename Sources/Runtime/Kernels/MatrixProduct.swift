@@ -27,7 +27,8 @@ struct MatrixProduct: Sendable {
     var isPanels = false
     var activation = ck_identity
 
-    private static let rowBlock = 96
+    /// Up to so many rows are one piece: B, which is the larger matrix then, passes once.
+    private static let rowBlock = 192
     private static let columnBlock = 128
 
     /// With so few rows the time is that of reading B once: nothing is packed or copied.
@@ -45,11 +46,12 @@ struct MatrixProduct: Sendable {
         let panels = isPanels ? b : packed.flatMap { UnsafePointer($0.bytes.baseAddress?.assumingMemoryBound(to: Float.self)) }
         if panels == nil, m <= Self.fewRows { return read(a, b, c, bias: bias, residual: residual, threads: threads) }
         // With few rows the time is that of reading B: smaller pieces keep all threads at it to the end.
-        let columnBlock = m <= Self.fewRows ? Self.columnBlock / 2 : Self.columnBlock
         let rowTiles = (m + Self.rowBlock - 1) / Self.rowBlock
+        let columnBlock = m <= Self.fewRows ? Self.columnBlock / 2 : Self.columnBlock
         let columnTiles = (n + columnBlock - 1) / columnBlock
+        // Pieces that share columns of B follow each other, so that those stay in the cache.
         WorkerPool.parallelFor(threads: threads, count: rowTiles * columnTiles) { piece, _ in
-            let (row, column) = (piece / columnTiles * Self.rowBlock, piece % columnTiles * columnBlock)
+            let (row, column) = (piece % rowTiles * Self.rowBlock, piece / rowTiles * columnBlock)
             let rows = row..<min(row + Self.rowBlock, m)
             let columns = column..<min(column + columnBlock, n)
             if let panels {

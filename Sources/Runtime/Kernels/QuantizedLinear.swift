@@ -99,7 +99,7 @@ struct QuantizedLinearKernel: Kernel {
         let columnPieces = (n + columns - 1) / columns
         let rowPieces = (m + Self.rowBlock - 1) / Self.rowBlock
         WorkerPool.parallelFor(threads: memory.threads, count: rowPieces * columnPieces) { piece, _ in
-            let (row, column) = (piece / columnPieces * Self.rowBlock, piece % columnPieces * columns)
+            let (row, column) = (piece % rowPieces * Self.rowBlock, piece / rowPieces * columns)
             let epilogue = ck_epilogue(
                 bias: bias, activation: activation, residual: residual.map { $0 + row * n }, residual_ld: n, accumulate: false)
             withUnsafePointer(to: epilogue) { epilogue in
