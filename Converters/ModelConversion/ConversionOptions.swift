@@ -18,6 +18,8 @@ public struct ConversionOptions: Sendable {
     public var optimizes = true
     /// How weights are stored; nil: as they are in the source.
     public var quantization: WeightStorage?
+    /// Measures the layers of the model before `quantization` becomes int8, by the names of their outputs.
+    public var calibration: (@Sendable (GraphFile) throws -> [String: LayerMeasurement])?
 
     public init() {}
 }

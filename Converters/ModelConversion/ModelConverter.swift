@@ -73,13 +73,19 @@ public struct ModelConverter: Sendable {
             let reason = report?.nearMisses.first { $0.rule == "key_value_cache" }.map { " (\($0))" } ?? ""
             imported.warnings.append("the graph has no key-value cache\(reason); every step of a generation would need the whole text or a past")
         }
+        let provenance = try provenance(imported)
         let unquantized = options.quantization == nil ? nil : graph
-        let quantization = try options.quantization.map { try WeightStoragePass($0).run(&graph) }
+        var measurements: [String: LayerMeasurement] = [:]
+        if options.quantization == .int8, let calibration = options.calibration {
+            measurements = try calibration(
+                GraphFile(graph: graph, description: imported.description, provenance: provenance, tokenizer: tokenizer, name: source.url.path))
+        }
+        let quantization = try options.quantization.map { try WeightStoragePass($0, measurements: measurements).run(&graph) }
         if let quantization { imported.warnings += Self.warnings(quantization) }
         if options.optimizes { try WeightLayoutPass().run(&graph) }
         return ConvertedModel(
             graph: graph.compacted(), importedGraph: imported.graph, description: imported.description,
-            provenance: try provenance(imported), tokenizer: tokenizer, optimization: report, quantization: quantization,
+            provenance: provenance, tokenizer: tokenizer, optimization: report, quantization: quantization,
             unquantizedGraph: unquantized, warnings: imported.warnings)
     }
 
@@ -98,6 +104,7 @@ public struct ModelConverter: Sendable {
         case .safetensors:
             issues += try CheckpointImporter.check(folderOrFile: source.url, head: head, length: options.maximumLength).map { "\($0)" }
         case .gguf: issues += try GGUFImporter.check(source.url).map { "\($0)" }
+        case .graph: _ = try GraphFile(contentsOf: source.url)
         }
         if source.format == .gguf, options.tokenizer == nil, let vocabulary = try GGUFVocabulary(GGUFFile(contentsOf: source.url)) {
             do {
@@ -105,7 +112,7 @@ public struct ModelConverter: Sendable {
             } catch let error as TokenizerError {
                 issues.append("\(source.url.path): \(error)")
             }
-        } else if options.tokenizer == nil, tokenizerLocation == nil {
+        } else if source.format != .graph, options.tokenizer == nil, tokenizerLocation == nil {
             issues.append("\(source.url.path): no tokenizer.json or vocab.txt beside the model; the graph would take tensors only (--tokenizer PATH)")
         }
         return issues
@@ -125,6 +132,8 @@ public struct ModelConverter: Sendable {
         var maximumPositions: Int?
         /// The vocabulary inside the model file.
         var vocabulary: GGUFVocabulary?
+        /// The model as an earlier conversion left it.
+        var converted: GraphFile?
     }
 
     private var head: Head? {
@@ -189,6 +198,13 @@ public struct ModelConverter: Sendable {
             return Imported(
                 graph: conversion.graph, description: description, warnings: conversion.warnings + warnings, files: [source.url],
                 maximumPositions: conversion.configuration.maximumPositions, vocabulary: try GGUFVocabulary(conversion.file))
+        case .graph:
+            let file = try GraphFile(contentsOf: source.url)
+            var graph = file.graph
+            try WeightLayoutPass.undo(&graph)
+            return Imported(
+                graph: graph, description: file.description, warnings: [], files: [source.url], maximumPositions: file.description.maximumLength,
+                converted: file)
         }
     }
 
@@ -233,6 +249,7 @@ public struct ModelConverter: Sendable {
     /// Pooling, prompts and lengths of sentence-transformers; special tokens, sampling and chat template of language models; which inputs take
     /// text.
     private func describeText(_ imported: inout Imported) throws {
+        if imported.converted != nil { return }
         if imported.description.task == .embedding, let settings = try SentenceTransformerSettings(source) {
             imported.files += settings.files
             if imported.description.pooling == nil { imported.description.pooling = settings.pooling }
@@ -349,6 +366,9 @@ public struct ModelConverter: Sendable {
     }
 
     private func loadTokenizer(_ imported: inout Imported) throws -> [UInt8]? {
+        if options.tokenizer == nil, let converted = imported.converted {
+            return converted.tokenizer.map { storage, range in Array(storage.bytes[range]) }
+        }
         if options.tokenizer == nil, let vocabulary = imported.vocabulary {
             let tokenizer = try Tokenizer(gguf: vocabulary)
             // Some tokens are known by their text to end a turn.
@@ -398,8 +418,10 @@ public struct ModelConverter: Sendable {
             let name = path.hasPrefix(base + "/") && source.sideFolders.count == 1 ? String(path.dropFirst(base.count + 1)) : url.lastPathComponent
             return Provenance.Source(name: name, byteCount: storage.bytes.count, hash: storage.withUnsafeBytes { ContentHash.hexadecimal($0) })
         }
+        // What a converted model came from, it still comes from.
+        let earlier = imported.converted?.provenance
         return Provenance(
-            sources: sources, format: source.format.rawValue, producer: imported.producer, opset: imported.opset,
-            converterVersion: Self.version)
+            sources: sources + (earlier?.sources ?? []), format: earlier?.format ?? source.format.rawValue,
+            producer: imported.producer ?? earlier?.producer, opset: imported.opset ?? earlier?.opset, converterVersion: Self.version)
     }
 }

@@ -4,7 +4,7 @@ import Tensors
 
 /// What a path holds: which importer reads it, and where its side files lie.
 public struct ModelSource: Sendable {
-    public enum Format: String, Sendable, Hashable { case onnx, safetensors, gguf }
+    public enum Format: String, Sendable, Hashable { case onnx, safetensors, gguf, graph }
     public let format: Format
     /// The model file, or the folder of a checkpoint.
     public let url: URL
@@ -43,7 +43,7 @@ public struct ModelSource: Sendable {
         } else if name.hasSuffix(".safetensors") || name.hasSuffix(".safetensors.index.json") {
             format = .safetensors
         } else if name.hasSuffix(".graph") {
-            throw ConversionError("\(url.path) is converted already; 'mlrun inspect' shows it")
+            format = .graph
         } else {
             format = try Self.sniff(url)
         }

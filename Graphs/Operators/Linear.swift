@@ -122,7 +122,7 @@ extension Linear {
     }
 
     /// `[in, out]` from panels.
-    static func unpack(panels: Tensor) throws -> Tensor {
+    public static func unpack(panels: Tensor) throws -> Tensor {
         let rows = try Transpose(permutation: [1, 0, 2]).evaluate(Inputs([panels]))[0]
         return try rows.reshaped([panels.shape[1], panels.shape[0] * Layout.panelWidth])
     }

@@ -97,7 +97,7 @@ extension QuantizedLinear {
     }
 
     /// `[out, in]` from panels.
-    static func unpack(panels: Tensor) throws -> Tensor {
+    public static func unpack(panels: Tensor) throws -> Tensor {
         let rows = try Transpose(permutation: [0, 2, 1, 3]).evaluate(Inputs([panels]))[0]
         return try rows.reshaped([panels.shape[0] * panel.outputs, panels.shape[1] * panel.inputs])
     }

@@ -42,6 +42,10 @@ public struct WeightStorageReport: Sendable, Hashable {
         public let elements: Int
         /// The root of the squared difference's sum, relative to that of the weights.
         public let relativeError: Double
+        /// The error of the layer's products, where calibration measured it.
+        public var outputError: Double?
+        /// Inputs are divided by factors that the weight was multiplied with.
+        public var isSmoothed = false
     }
     public internal(set) var entries: [Entry] = []
     /// Weights that stay as they are, and why.

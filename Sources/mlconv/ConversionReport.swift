@@ -45,7 +45,13 @@ struct ConversionReport {
             for application in optimization.applications { text += "rule          \(application.rule): \(application.count)\n" }
             for miss in optimization.nearMisses { text += "not fused     \(miss)\n" }
         }
+        if let original = model.unquantizedGraph {
+            let bytes = (Self.weightBytes(original), Self.weightBytes(model.graph))
+            text += "size          \(bytes.0) bytes of weights before, \(bytes.1) after\n"
+        }
         for line in quantizationLines { text += "quantised     \(line)\n" }
+        for line in layerLines { text += "layer         \(line)\n" }
+        for reason in model.quantization?.skipped ?? [] { text += "not quantised \(reason)\n" }
         if let perplexity {
             text += "perplexity    " + String(
                 format: "%.4f before, %.4f after (%+.3f %%), on %d tokens\n", perplexity.before.value, perplexity.after.value, perplexity.change * 100,
@@ -62,11 +68,22 @@ struct ConversionReport {
             let matching = entries.filter { $0.dtype == dtype }.sorted { $0.relativeError < $1.relativeError }
             guard let least = matching.first, let most = matching.last else { return nil }
             let mean = matching.reduce(0) { $0 + $1.relativeError } / Double(matching.count)
-            func percent(_ error: Double) -> String { String(format: "%.3f %%", error * 100) }
-            return "\(dtype.rawValue): \(matching.count) tensors, relative error \(percent(least.relativeError)) to "
-                + "\(percent(most.relativeError)) (\(most.name)), mean \(percent(mean))"
+            return "\(dtype.rawValue): \(matching.count) tensors, relative error \(Self.percent(least.relativeError)) to "
+                + "\(Self.percent(most.relativeError)) (\(most.name)), mean \(Self.percent(mean))"
         }
     }
+
+    /// Of int8, one line for each weight: its error, and that of the layer's products where they were measured.
+    private var layerLines: [String] {
+        (model.quantization?.entries ?? []).filter { $0.dtype == .i8 }.map { entry in
+            let output = entry.outputError.map { ", products \(Self.percent($0))" } ?? ""
+            return "\(entry.name): weights \(Self.percent(entry.relativeError))\(output)\(entry.isSmoothed ? ", smoothed" : "")"
+        }
+    }
+
+    private static func percent(_ error: Double) -> String { String(format: "%.3f %%", error * 100) }
+
+    private static func weightBytes(_ graph: Graph) -> Int { graph.summary.constants.reduce(0) { $0 + $1.byteCount } }
 
     static func text(_ differences: [EquivalenceCheck.Difference]) -> String {
         differences.map { "check         \($0.output): largest difference \($0.largest), values up to \($0.magnitude)\n" }.joined()
@@ -95,12 +112,21 @@ struct ConversionReport {
             add("near_misses", .array(optimization.nearMisses.map { ["rule": .string($0.rule), "node": .string($0.node), "reason": .string($0.reason)] }))
         }
         if let quantization = model.quantization {
-            add("quantized", .array(quantization.entries.map {
-                [
-                    "name": .string($0.name), "dtype": .string($0.dtype.rawValue), "elements": .integer($0.elements),
-                    "relative_error": .number($0.relativeError),
+            if let original = model.unquantizedGraph {
+                add("weight_bytes", ["before": .integer(Self.weightBytes(original)), "after": .integer(Self.weightBytes(model.graph))])
+            }
+            add("quantized", .array(quantization.entries.map { entry in
+                var members: [JSONMember] = [
+                    JSONMember(key: "name", value: .string(entry.name)), JSONMember(key: "dtype", value: .string(entry.dtype.rawValue)),
+                    JSONMember(key: "elements", value: .integer(entry.elements)), JSONMember(key: "relative_error", value: .number(entry.relativeError)),
                 ]
+                if let error = entry.outputError {
+                    members.append(JSONMember(key: "product_error", value: .number(error)))
+                    members.append(JSONMember(key: "smoothed", value: .bool(entry.isSmoothed)))
+                }
+                return .object(members)
             }))
+            add("not_quantized", .array(quantization.skipped.map { .string($0) }))
         }
         if let perplexity {
             add("perplexity", [

@@ -10,7 +10,8 @@ import Tasks
 let convertCommand = Command(
     name: "convert", summary: "convert a model file or folder into one .graph file", operands: "INPUT -o OUT.graph",
     discussion: """
-        INPUT is an .onnx file, a .gguf file, a .safetensors file or its .index.json, or a Hugging Face model folder. What lies beside it goes into the one file:
+        INPUT is an .onnx file, a .gguf file, a .safetensors file or its .index.json, a Hugging Face model folder, or a .graph file, which is optimised and
+        quantised again. What lies beside a model goes into the one file:
         config.json, generation_config.json, tokenizer.json or vocab.txt, tokenizer_config.json, special_tokens_map.json, chat_template.jinja,
         modules.json, 1_Pooling/config.json, sentence_bert_config.json.
         """,
@@ -24,7 +25,11 @@ let convertCommand = Command(
         CommandOption("max-length", argument: "N", help: "longest input in tokens"),
         CommandOption(
             "quantize", argument: "TYPE",
-            help: "store weights as q8_0, q4_0, q4_1, q4_k (blocks), int8 (per channel), f16 or bf16; default: as they are"),
+            help: "store weights as q8_0, q4_0, q4_1, q4_k (blocks), f16 or bf16, or int8: dense layers then multiply integers, with a scale for each output "
+                + "and each token; default: as they are"),
+        CommandOption(
+            "calibrate", argument: "FILE",
+            help: "with --quantize int8: texts, one a line, on which each layer is measured; those that 8 bits would harm are smoothed or stay as they are"),
         CommandOption(
             "perplexity", argument: "FILE",
             help: "with --quantize: the text on which --report and --json measure what it does to a language model; default: a page of English prose"),
@@ -42,6 +47,7 @@ let convertCommand = Command(
         "mlconv model.onnx --report --check",
         "mlconv model.onnx --emit-text -",
         "mlconv gpt2/ --quantize q8_0 --report -o gpt2-q8.graph",
+        "mlconv bert/ --quantize int8 --calibrate texts.txt --report -o bert-int8.graph",
     ]
 ) { arguments in
     guard arguments.operands.count == 1 else {
@@ -58,7 +64,8 @@ let convertCommand = Command(
     if arguments.has("perplexity"), !arguments.has("quantize") || !arguments.has("report") && !arguments.has("json") {
         throw UsageError("--perplexity goes with --quantize and --report or --json")
     }
-    let sampleText = try arguments.value("perplexity").map(PerplexityCheck.text)
+    if arguments.has("calibrate"), arguments.value("quantize") != WeightStorage.int8.rawValue { throw UsageError("--calibrate goes with --quantize int8") }
+    let sampleText = try arguments.value("perplexity").map(TextFile.text)
     let converter = try ModelConverter(input, options: conversionOptions(arguments))
     let model = try converter.convert()
     if !arguments.has("quiet") {
@@ -109,6 +116,14 @@ private func conversionOptions(_ arguments: Arguments) throws -> ConversionOptio
     options.maximumLength = try arguments.integer("max-length", in: 1...1_000_000)
     options.quantization = try arguments.choice("quantize", WeightStorage.self)
     options.optimizes = !arguments.has("no-optimize")
+    if let path = arguments.value("calibrate") {
+        let texts = try TextFile.lines(path)
+        options.calibration = { file in
+            let bar = ProgressBar("calibration", total: texts.count)
+            defer { bar.finish() }
+            return try LayerCalibration.measure(file, texts: texts) { _ in bar.advance(by: 1) }
+        }
+    }
     return options
 }
 

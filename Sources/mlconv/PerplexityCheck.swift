@@ -33,13 +33,6 @@ struct PerplexityCheck {
         return PerplexityCheck(before: try measure(original), after: try measure(model.file))
     }
 
-    /// The text of a file.
-    static func text(_ path: String) throws -> String {
-        let text = try Storage(mapping: URL(fileURLWithPath: path)).withUnsafeBytes { String(validating: $0, as: UTF8.self) }
-        guard let text else { throw CommandError("\(path) is not valid UTF-8; convert it first, for example with iconv") }
-        return text
-    }
-
     /// What is measured on where nobody names a text: the beginning of Jane Austen's "Emma" (1815), in the public domain.
     static let sample = """
         Emma Woodhouse, handsome, clever, and rich, with a comfortable home and happy disposition, seemed to unite some of the best blessings of \

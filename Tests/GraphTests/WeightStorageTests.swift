@@ -137,4 +137,105 @@ import Testing
             #expect(error?.description.hasPrefix("weight w: element 5 is inf") == true)
         }
     }
+
+    /// `linear` with a weight as given, stored as int8 under a measurement.
+    private static func layer(_ weight: Tensor, _ measurement: LayerMeasurement? = nil) throws -> (graph: Graph, report: WeightStorageReport) {
+        var builder = GraphBuilder(name: "g")
+        let x = builder.input("x", TensorType(.f32, [.symbol("n"), .fixed(weight.shape[1])]))
+        builder.output("y", try builder.apply(Linear(layout: .output_input), x, builder.constant(weight, name: "w")))
+        var graph = builder.graph
+        let report = try WeightStoragePass(.int8, measurements: measurement.map { ["linear": $0] } ?? [:]).run(&graph)
+        try graph.verify()
+        return (graph, report)
+    }
+
+    private static func lines(_ graph: Graph) -> [String] {
+        graph.text.split(separator: "\n").map { String($0.drop { $0 == " " }) }.filter { $0.hasPrefix("%") }
+    }
+
+    @Test func measurementsDecideWhatInt8Does() throws {
+        let weight = try Self.floats([32, 64], seed: 1)
+        let factors = (0..<64).map { Float(1 + $0 % 4) }
+        // Smoothing that pays: x is divided by what the weight is multiplied with.
+        let smoothed = try Self.layer(weight, LayerMeasurement(error: 0.04, smoothedError: 0.01, smoothing: factors))
+        #expect(Self.lines(smoothed.graph) == [
+            "%x_1 = mul(%x, %x.factors) : f32[n, 64] \"x\"",
+            "%x.u8, %x.scale, %x.zero = quantize_rows(%x_1) : u8[n, 64], f32[n, 1], u8[n, 1]",
+            "%linear = quantized_linear(%x.u8, %x.scale, %x.zero, %w.i8, %w.scale) {activation = none} : f32[n, 32]",
+        ])
+        #expect(smoothed.report.entries.map(\.isSmoothed) == [true] && smoothed.report.entries.map(\.outputError) == [0.01])
+        let x = try Self.floats([3, 64], seed: 2)
+        func run(_ graph: Graph) throws -> [Float] {
+            var values: [ValueID: Tensor] = [graph.inputs[0]: x]
+            for node in graph.nodes {
+                let results = try node.op.evaluate(Inputs(node.inputs.map { id in id.flatMap { values[$0] ?? graph.constant($0) } }))
+                for (output, tensor) in zip(node.outputs, results) { values[output] = tensor }
+            }
+            return try #require(values[graph.outputs[0].value]).floats()
+        }
+        let exact = try Linear(layout: .output_input).evaluate(Inputs([x, weight]))[0].floats()
+        #expect(zip(try run(smoothed.graph), exact).allSatisfy { abs($0 - $1) < 0.3 })
+        // Smoothing that takes away too little, or where nothing is wrong.
+        for (error, with) in [(0.04, 0.035), (0.01, 0.001)] {
+            let plain = try Self.layer(weight, LayerMeasurement(error: error, smoothedError: with, smoothing: factors))
+            #expect(Self.lines(plain.graph).count == 2 && plain.report.entries.map(\.isSmoothed) == [false])
+        }
+        // Too far off in both forms; an error that is no number counts as that.
+        for error in [0.08, .nan] {
+            let kept = try Self.layer(weight, LayerMeasurement(error: error, smoothedError: 0.06, smoothing: factors))
+            #expect(Self.lines(kept.graph) == ["%linear = linear(%x, %w) {layout = output_input, activation = none} : f32[n, 32]"])
+            #expect(kept.report.entries.isEmpty && kept.report.skipped.count == 1)
+        }
+        #expect(try Self.layer(weight, LayerMeasurement(error: 0.08)).report.skipped == ["w: its products would be 8.0 % off, the limit is 5.0 %"])
+    }
+
+    /// A large element in each row leaves the others of the row few steps.
+    @Test func weightsWithOutliersStay() throws {
+        let (rows, width) = (32, 1536)
+        var random = SeededRandom(seed: 7)
+        var values = (0..<rows * width).map { _ in random.float() }
+        #expect(try Self.layer(Tensor(floats: values, shape: [rows, width])).report.skipped.isEmpty)
+        for row in 0..<rows { values[row * width + row] = 40 }
+        let report = try Self.layer(Tensor(floats: values, shape: [rows, width])).report
+        let reason = try #require(report.skipped.first)
+        #expect(report.entries.isEmpty && reason.hasPrefix("w: 8 bits would change it by ") && reason.hasSuffix(" %, the limit is 5.0 %"), "\(reason)")
+        // What was measured on the products counts more.
+        #expect(try Self.layer(Tensor(floats: values, shape: [rows, width]), LayerMeasurement(error: 0.03)).report.skipped.isEmpty)
+    }
+
+    /// Weight-only models: `--quantize int8` multiplies their bytes as they are.
+    @Test(arguments: [DType.i8, .u8], [Linear.Layout.output_input, .input_output])
+    func dequantizedWeightsAreTakenAsTheyAre(_ dtype: DType, layout: Linear.Layout) throws {
+        var builder = GraphBuilder(name: "g")
+        let x = builder.input("x", TensorType(.f32, [.symbol("n"), .fixed(64)]))
+        let shape = layout == .output_input ? [32, 64] : [64, 32]
+        let q = try Tensor(integers: (0..<2048).map { Int64($0 * 37 % 200 - (dtype == .i8 ? 100 : 0)) }, dtype: dtype, shape: shape)
+        let scale = try Tensor(floats: (0..<32).map { 0.01 + Float($0) * 0.001 }, shape: [32])
+        let zero = try Tensor(integers: Array(repeating: dtype == .i8 ? 0 : 128, count: 32), dtype: dtype, shape: [32])
+        let w = try builder.apply(
+            Dequantize(axis: layout == .output_input ? 0 : 1), builder.constant(q, name: "q"), builder.constant(scale, name: "s"), builder.constant(zero, name: "z"),
+            output: "w")
+        builder.output("y", try builder.apply(Linear(layout: layout), x, w))
+        var graph = builder.graph
+        #expect(WeightStoragePass.layers(of: graph).count == 1)
+        let report = try WeightStoragePass(.int8).run(&graph)
+        try graph.verify()
+        #expect(Self.lines(graph) == [
+            "%x.u8, %x.scale, %x.zero = quantize_rows(%x) : u8[n, 64], f32[n, 1], u8[n, 1]",
+            "%linear = quantized_linear(%x.u8, %x.scale, %x.zero, %w.i8, %w.scale) {activation = none} : f32[n, 32]",
+        ])
+        #expect(report.entries.map(\.relativeError) == [0] && report.skipped.isEmpty)
+    }
+
+    @Test func scalesAlongTheInputsHaveNoIntegerForm() throws {
+        var builder = GraphBuilder(name: "g")
+        let x = builder.input("x", TensorType(.f32, [.symbol("n"), .fixed(64)]))
+        let q = builder.constant(try Tensor(integers: (0..<2048).map { Int64($0 % 100) }, dtype: .i8, shape: [32, 64]), name: "q")
+        let scale = builder.constant(try Tensor(floats: (0..<64).map { Float(1 + $0) }, shape: [64]), name: "s")
+        builder.output("y", try builder.apply(Linear(layout: .output_input), x, builder.apply(Dequantize(axis: 1), q, scale, output: "w")))
+        var graph = builder.graph
+        let report = try WeightStoragePass(.int8).run(&graph)
+        #expect(GraphDiff(builder.graph, graph).isEmpty)
+        #expect(report.skipped == ["w: the scale runs along the inputs of the weight"])
+    }
 }

@@ -101,6 +101,38 @@ import Testing
         }
     }
 
+    /// Each layer is measured on texts, and the graph can be quantised again from the file.
+    @Test func calibratesInt8() throws {
+        try Fixtures.withTemporaryFolder { folder in
+            let texts = folder.appendingPathComponent("texts.txt")
+            try Data("The bank raised its rates.\r\n\n¿Dónde está la biblioteca?\n".utf8).write(to: texts)
+            let plain = folder.appendingPathComponent("topics.graph").path
+            try #require(try mlconv.run(topics.path, "-o", plain).status == 0)
+            for source in [topics.path, plain] {
+                let graph = folder.appendingPathComponent("int8.graph").path
+                let result = try mlconv.run(source, "-o", graph, "--quantize", "int8", "--calibrate", texts.path, "--report")
+                try #require(result.status == 0, "\(result.errorOutput)")
+                #expect(result.lines.contains { $0.hasPrefix("size          ") && $0.contains(" bytes of weights before, ") })
+                let layers = result.lines.filter { $0.hasPrefix("layer         ") }
+                #expect(layers.count == 11 && layers.filter { $0.contains(", products ") }.count == 9, "\(layers)")
+                let json = try JSONParser.parse(
+                    try #require(mlconv.run(source, "--quantize", "int8", "--calibrate", texts.path, "--report", "--json").lines.first))
+                let errors = (json["quantized"]?.arrayValue ?? []).compactMap { $0["product_error"]?.doubleValue }
+                #expect(errors.count == 9 && errors.allSatisfy { $0 > 0 && $0 < 0.05 } && json["not_quantized"]?.arrayValue?.isEmpty == true)
+                let (before, after) = (json["weight_bytes"]?["before"]?.intValue ?? 0, json["weight_bytes"]?["after"]?.intValue ?? 0)
+                #expect(after > 0 && after * 10 < before * 6)
+                // Stored so already: nothing is left to quantise.
+                let again = try mlconv.run(graph, "--report", "--quantize", "int8")
+                #expect(again.status == 0 && again.errorOutput.contains("--quantize changes nothing"), "\(again.errorOutput)")
+            }
+            let alone = try mlconv.run(topics.path, "--report", "--calibrate", texts.path)
+            #expect(alone.status == 2 && alone.errorOutput.contains("--calibrate goes with --quantize int8"))
+            try Data("\n".utf8).write(to: texts)
+            let empty = try mlconv.run(topics.path, "--report", "--quantize", "int8", "--calibrate", texts.path)
+            #expect(empty.status == 1 && empty.errorOutput.contains("has no lines of text"))
+        }
+    }
+
     @Test func quantizeSaysWhatItDoesNotDo() throws {
         let unknown = try mlconv.run(topics.path, "--report", "--quantize", "q3_k")
         #expect(unknown.status != 0 && unknown.errorOutput.contains("--quantize takes one of f16, bf16, int8, q8_0, q4_0, q4_1, q4_k"))

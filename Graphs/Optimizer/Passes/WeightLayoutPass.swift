@@ -55,4 +55,19 @@ public struct WeightLayoutPass: Sendable {
         }
         return packed.count
     }
+
+    /// Makes matrices of the panels again, so that a graph can be optimised and stored anew.
+    public static func undo(_ graph: inout Graph) throws {
+        for index in graph.nodes.indices {
+            let node = graph.nodes[index]
+            if let linear = node.op as? Linear, linear.layout == .panels {
+                graph.nodes[index].op = Linear(layout: .input_output, activation: linear.activation)
+                if let id = node.inputs[1], let weight = graph.constant(id), weight.rank == 3 {
+                    graph.setConstant(id, try Linear.unpack(panels: weight))
+                }
+            } else if node.op is QuantizedLinear, node.inputs.count > 3, let id = node.inputs[3], let weight = graph.constant(id), weight.rank == 4 {
+                graph.setConstant(id, try QuantizedLinear.unpack(panels: weight))
+            }
+        }
+    }
 }

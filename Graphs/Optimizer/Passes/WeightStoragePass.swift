@@ -7,6 +7,8 @@ import Tensors
 ///
 ///     linear(x, w)         ->   linear(x, w_q8_0)
 ///     linear(x, w)         ->   quantized_linear(quantize_rows(x), w_i8, scale)
+///     linear(x, w)         ->   quantized_linear(quantize_rows(x * f), (w / f)_i8, scale)        where a measurement says so
+///     linear(x, dequantize(w_i8, scale))    ->   quantized_linear(quantize_rows(x), w_i8, scale)
 ///     gather(table, ids)   ->   gather(table_q8_0, ids)
 ///     gather(table, ids)   ->   cast(gather(table_bf16, ids))
 ///     gather(table, ids)   ->   cast(gather(table_i8, ids)) * expand_dims(gather(scale, ids), -1)
@@ -16,15 +18,28 @@ import Tensors
 /// Runs last: fusions look for plain constants.
 public struct WeightStoragePass: Sendable {
     public let storage: WeightStorage
+    /// What int8 does to layers, by the names of their outputs; those without an entry are not known to suffer.
+    public let measurements: [String: LayerMeasurement]
     /// Smaller constants (biases, norms) are left as they are.
     static let minimumCount = 1024
+    /// A weight that 8 bits would change by more stays as it is: some of its rows have few elements that are far larger than the others.
+    static let weightErrorLimit = 0.05
 
-    public init(_ storage: WeightStorage) { self.storage = storage }
+    public init(_ storage: WeightStorage, measurements: [String: LayerMeasurement] = [:]) {
+        self.storage = storage
+        self.measurements = measurements
+    }
+
+    /// The dense layers of a graph that int8 would change.
+    public static func layers(of graph: Graph) -> [Node] {
+        let rewriting = WeightStorageRewriting(graph, WeightStoragePass(.int8))
+        return graph.nodes.filter(rewriting.isLayer)
+    }
 
     /// - Returns: Which constants changed, and by how much.
     @discardableResult
     public func run(_ graph: inout Graph) throws -> WeightStorageReport {
-        var rewriting = WeightStorageRewriting(graph, storage)
+        var rewriting = WeightStorageRewriting(graph, self)
         for node in graph.nodes { try rewriting.visit(node) }
         graph = try rewriting.finish()
         return rewriting.report
@@ -35,9 +50,12 @@ public struct WeightStoragePass: Sendable {
 private struct WeightStorageRewriting {
     private var graph: Graph
     private let storage: WeightStorage
+    private let measurements: [String: LayerMeasurement]
     private(set) var report = WeightStorageReport()
     /// Constants behind casts to f32, by the cast's output.
     private var casts: [ValueID: ValueID] = [:]
+    /// 8-bit constants behind a dequantize, by its output.
+    private var dequantized: [ValueID: Node] = [:]
     /// Constants that rows are gathered from.
     private var tables: Set<ValueID> = []
     private var stored: [Key: Stored?] = [:]
@@ -48,21 +66,30 @@ private struct WeightStorageRewriting {
     private struct Key: Hashable {
         let id: ValueID
         let isTransposed: Bool
+        var smoothing: [Float]?
     }
 
     private struct Stored {
         let values: ValueID
         /// Of int8 only.
         let scale: ValueID?
+        var zero: ValueID?
     }
 
     /// Inputs of dense layers in 8 bits: integers, scales and zero points.
-    private var rows: [ValueID: [ValueID]] = [:]
+    private var rows: [Rows: [ValueID]] = [:]
 
-    init(_ graph: Graph, _ storage: WeightStorage) {
+    private struct Rows: Hashable {
+        let id: ValueID
+        let smoothing: [Float]?
+    }
+
+    init(_ graph: Graph, _ pass: WeightStoragePass) {
         self.graph = graph
-        self.storage = storage
+        storage = pass.storage
+        measurements = pass.measurements
         for node in graph.nodes {
+            if node.op is Dequantize, let input = node.inputs[0], graph.constant(input) != nil { dequantized[node.outputs[0]] = node }
             if let cast = node.op as? Cast, cast.to == .f32, let input = node.inputs[0], graph.constant(input) != nil {
                 casts[node.outputs[0]] = input
             }
@@ -104,31 +131,90 @@ private struct WeightStorageRewriting {
         graph.nodes.append(node)
     }
 
+    /// Whether a node is a dense layer over f32 with a weight that int8 stores otherwise.
+    func isLayer(_ node: Node) -> Bool {
+        guard let linear = node.op as? Linear, linear.layout != .panels, let x = node.inputs[0], let weight = node.inputs[1], graph.type(x).dtype == .f32,
+            let width = graph.type(x).dims.last?.fixedValue, width <= QuantizedLinear.maximumWidth
+        else { return false }
+        return large(weight) != nil || (try? integers(weight, linear.layout)) != nil
+    }
+
     private mutating func visit(_ linear: Linear, _ node: inout Node, _ x: ValueID, _ weight: ValueID) throws {
-        guard let id = large(weight) else { return }
+        guard linear.layout != .panels, large(weight) != nil || storage == .int8 && dequantized[weight] != nil else { return }
         if storage == .int8, let width = graph.type(x).dims.last?.fixedValue, width > QuantizedLinear.maximumWidth {
-            report.skipped.append("\(graph[id].name): sums of \(width) products may not fit in 32 bits")
+            report.skipped.append("\(graph[weight].name): sums of \(width) products may not fit in 32 bits")
             return
         }
+        let measurement = storage == .int8 ? measurements[graph[node.outputs[0]].name] : nil
+        if let measurement, measurement.staysFloat {
+            report.skipped.append(
+                "\(graph[weight].name): its products would be \(Self.percent(measurement.chosenError)) off, the limit is \(Self.percent(LayerMeasurement.limit))")
+            return
+        }
+        let smoothing = measurement?.isSmoothed == true ? measurement?.smoothing : nil
         // Blocks lie along the rows of [out, in], and so do the bytes that share a scale.
         let isTransposed = (storage.dtype.isBlock || storage == .int8) && linear.layout == .input_output
-        guard let weights = try store(Key(id: id, isTransposed: isTransposed)) else { return }
+        let weights: Stored?
+        if let id = large(weight) {
+            weights = try store(Key(id: id, isTransposed: isTransposed, smoothing: smoothing), measurement)
+            // A table may have been stored before for the rows that are gathered from it.
+            if let error = measurement?.chosenError, let entry = report.entries.lastIndex(where: { $0.name == graph[id].name }),
+                report.entries[entry].outputError == nil
+            {
+                report.entries[entry].outputError = error
+            }
+        } else {
+            weights = try reuse(weight, linear.layout, measurement)
+        }
+        guard let weights else { return }
         guard let scale = weights.scale else {
             if isTransposed { node.op = Linear(layout: .output_input, activation: linear.activation) }
             node.inputs[1] = weights.values
             return
         }
-        let quantized = try quantizedRows(x)
+        let quantized = try quantizedRows(x, smoothing: large(weight) == nil ? nil : smoothing)
         node.op = QuantizedLinear(activation: linear.activation)
-        node.inputs = quantized + [weights.values, scale, nil] + node.inputs.dropFirst(2)
+        node.inputs = quantized + [weights.values, scale, weights.zero] + node.inputs.dropFirst(2)
+        while let last = node.inputs.last, last == nil { node.inputs.removeLast() }
+    }
+
+    /// A weight that is in 8 bits already, as the product takes it.
+    private func integers(_ weight: ValueID, _ layout: Linear.Layout) throws -> IntegerWeight? {
+        guard let node = dequantized[weight], let dequantize = node.op as? Dequantize, let q = node.inputs[0].flatMap({ graph.constant($0) }),
+            let scale = node.inputs[1].flatMap({ graph.constant($0) })
+        else { return nil }
+        let zero = node.inputs.count > 2 ? node.inputs[2] : nil
+        let zeros = zero.flatMap { graph.constant($0) }
+        guard zero == nil || zeros != nil else { return nil }
+        return try IntegerWeight(q, scale: scale, zero: zeros, axis: dequantize.axis, layout: layout)
+    }
+
+    private mutating func reuse(_ weight: ValueID, _ layout: Linear.Layout, _ measurement: LayerMeasurement?) throws -> Stored? {
+        let name = graph[weight].name
+        do {
+            guard let integers = try integers(weight, layout) else { return nil }
+            report.entries.append(.init(name: name, dtype: .i8, elements: integers.weight.count, relativeError: 0, outputError: measurement?.chosenError))
+            return Stored(
+                values: graph.addConstant("\(name).i8", integers.weight), scale: graph.addConstant("\(name).scale", integers.scale),
+                zero: integers.zero.map { graph.addConstant("\(name).zero", $0) })
+        } catch let reason as RuleMismatch {
+            report.skipped.append("\(name): \(reason)")
+            return nil
+        }
     }
 
     /// Layers that share an input share its integers.
-    private mutating func quantizedRows(_ x: ValueID) throws -> [ValueID] {
-        if let known = rows[x] { return known }
+    private mutating func quantizedRows(_ x: ValueID, smoothing: [Float]?) throws -> [ValueID] {
+        let key = Rows(id: x, smoothing: smoothing)
+        if let known = rows[key] { return known }
         let name = graph[x].name
-        let outputs = try graph.add(QuantizeRows(), [x], outputNames: ["\(name).u8", "\(name).scale", "\(name).zero"])
-        rows[x] = outputs
+        var input = x
+        if let smoothing {
+            let factors = graph.addConstant("\(name).factors", try Tensor(floats: smoothing.map { 1 / $0 }, shape: [smoothing.count]))
+            input = try graph.add(Binary(.mul), [x, factors], name: name)[0]
+        }
+        let outputs = try graph.add(QuantizeRows(), [input], outputNames: ["\(name).u8", "\(name).scale", "\(name).zero"])
+        rows[key] = outputs
         return outputs
     }
 
@@ -193,7 +279,7 @@ private struct WeightStorageRewriting {
     }
 
     /// - Returns: nil where the weight stays as it is.
-    private mutating func store(_ key: Key) throws -> Stored? {
+    private mutating func store(_ key: Key, _ measurement: LayerMeasurement? = nil) throws -> Stored? {
         if let known = stored[key] { return known }
         guard var tensor = graph.constant(key.id) else { return nil }
         let name = graph[key.id].name
@@ -204,24 +290,39 @@ private struct WeightStorageRewriting {
             return nil
         }
         let result: Stored
-        let restored: Tensor
+        let relativeError: Double
         do {
             if storage == .int8 {
+                if let smoothing = key.smoothing {
+                    tensor = try Binary(.mul).evaluate(Inputs([tensor.converted(to: .f32), Tensor(floats: smoothing, shape: [smoothing.count])]))[0]
+                }
                 let (values, scale) = try Self.quantize(tensor)
+                relativeError = Self.difference(tensor, try Dequantize(axis: 0).evaluate(Inputs([values, scale]))[0])
+                // What was measured on the products counts, where it was.
+                guard relativeError <= WeightStoragePass.weightErrorLimit || measurement != nil else {
+                    report.skipped.append(
+                        "\(name): 8 bits would change it by \(Self.percent(relativeError)), the limit is \(Self.percent(WeightStoragePass.weightErrorLimit))")
+                    stored[key] = .some(nil)
+                    return nil
+                }
                 result = Stored(values: graph.addConstant("\(name).i8", values), scale: graph.addConstant("\(name).scale", scale))
-                restored = try Dequantize(axis: 0).evaluate(Inputs([values, scale]))[0]
             } else {
                 let values = try tensor.converted(to: dtype)
                 result = Stored(values: graph.addConstant("\(name).\(dtype.rawValue)", values), scale: nil)
-                restored = values
+                relativeError = Self.difference(tensor, values)
             }
         } catch let error as TensorError {
             throw OperatorError(.unsupported, "weight \(name): \(error)")
         }
-        report.entries.append(.init(name: name, dtype: dtype, elements: tensor.count, relativeError: Self.difference(tensor, restored)))
+        report.entries.append(
+            .init(
+                name: name, dtype: dtype, elements: tensor.count, relativeError: relativeError, outputError: measurement?.chosenError,
+                isSmoothed: key.smoothing != nil))
         stored[key] = result
         return result
     }
+
+    private static func percent(_ error: Double) -> String { "\((error * 10_000).rounded() / 100) %" }
 
     /// The root of the squared difference's sum, relative to that of the weights.
     private static func difference(_ weights: Tensor, _ restored: Tensor) -> Double {

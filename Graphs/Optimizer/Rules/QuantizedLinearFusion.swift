@@ -46,23 +46,15 @@ struct QuantizedLinearFusion: RewriteRule {
     }
 
     func rewrite(_ match: Match, in editor: inout GraphEditor) throws -> ValueID {
-        guard let linear = editor.op(try match["linear"]) as? Linear, var weight = editor.constant(try match["weight"]),
-            let scales = editor.constant(try match["scale"])
+        guard let linear = editor.op(try match["linear"]) as? Linear, let dequantize = editor.op(try match["dequantized"]) as? Dequantize,
+            let q = editor.constant(try match["weight"]), let scales = editor.constant(try match["scale"])
         else { throw RuleMismatch("no linear") }
-        if linear.layout == .input_output { weight = try Transpose(permutation: [1, 0]).evaluate(Inputs([weight]))[0] }
-        let out = weight.shape[0]
-        var zeros = match.optional("zero").flatMap { editor.constant($0) }.map { $0.integers() } ?? [0]
-        if weight.dtype == .u8 {
-            // The same distances from a zero point that is 128 less.
-            weight = try Tensor(integers: weight.integers().map { $0 - 128 }, dtype: .i8, shape: weight.shape)
-            zeros = zeros.map { $0 - 128 }
-        }
-        func vector<Element>(_ elements: [Element]) -> [Element] { elements.count == 1 ? Array(repeating: elements[0], count: out) : elements }
+        let zeros = match.optional("zero").flatMap { editor.constant($0) }
+        let integers = try IntegerWeight(q, scale: scales, zero: zeros, axis: dequantize.axis, layout: linear.layout)
         let name = editor.name(match)
-        let scale = editor.addConstant(try Tensor(floats: vector(scales.floats()), shape: [out]), name: editor.graph[try match["scale"]].name)
-        let zero = zeros.allSatisfy { $0 == 0 }
-            ? nil : editor.addConstant(try Tensor(integers: vector(zeros), dtype: .i8, shape: [out]), name: "zero")
-        let stored = editor.addConstant(weight, name: editor.graph[try match["weight"]].name)
+        let scale = editor.addConstant(integers.scale, name: editor.graph[try match["scale"]].name)
+        let zero = integers.zero.map { editor.addConstant($0, name: "zero") }
+        let stored = editor.addConstant(integers.weight, name: editor.graph[try match["weight"]].name)
         return try editor.add(
             QuantizedLinear(activation: linear.activation), try match["x"], try match["xScale"], match.optional("xZero"), stored, scale, zero,
             match.optional("bias"), match.optional("residual"), name: name)
