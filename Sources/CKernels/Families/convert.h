@@ -103,7 +103,53 @@ static void quantize_u8(size_t n, const float *x, float scale, int32_t zero, uin
     CK_CONVERT(vf, float, vu8, uint8_t, __builtin_convertvector(quantize(v / all(scale), zero, 0, 255), vu8))
 }
 
+/// The least and the largest of some numbers and 0. False where one of them is no finite number.
+CK_INLINE bool finite_range(size_t n, const float *x, float *low, float *high) {
+    vf least[2] = {{0}}, most[2] = {{0}}, none[2] = {{0}};
+    size_t i = 0;
+    for (; i + 2 * CK_LANES <= n; i += 2 * CK_LANES)
+        for (int u = 0; u < 2; u++) {
+            const vf v = load(x + i + (size_t)u * CK_LANES);
+            least[u] = choose(v < least[u], v, least[u]);
+            most[u] = choose(v > most[u], v, most[u]);
+            none[u] = v * (vf){0} + none[u];
+        }
+    *low = min_number(min_lanes(least[0]), min_lanes(least[1]));
+    *high = max_number(max_lanes(most[0]), max_lanes(most[1]));
+    float rest = sum_lanes(none[0]) + sum_lanes(none[1]);
+    for (; i < n; i++) {
+        *low = min_number(*low, x[i]);
+        *high = max_number(*high, x[i]);
+        rest += x[i] * 0;
+    }
+    return rest == 0;
+}
+
+/// v / scale to the nearest integer, ties to even, plus zero, within 0...255; all of it finite, and far from the ends of what floats can hold. The quotient is
+/// that of a division, for less: a product with the rounded reciprocal, corrected by its remainder (Markstein, "Computation of elementary functions on the
+/// IBM RISC System/6000 processor", 1990).
+CK_INLINE vi moderate_byte(vf v, vf scale, vf reciprocal, int32_t zero) {
+    const vf estimate = v * reciprocal, magic = all(12582912.0f);
+    const vf quotient = (v - estimate * scale) * reciprocal + estimate;
+    vi q = bits(quotient + magic) - (bits(magic) - zero);
+    q &= q > 0;
+    const vi over = q > 255;
+    return (over & 255) | (~over & q);
+}
+
+static void quantize_moderate_u8(size_t n, const float *x, float scale, int32_t zero, uint8_t *y) {
+    const vf divisor = all(scale), reciprocal = all(1.0f / scale);
+    CK_CONVERT(vf, float, vu8, uint8_t, __builtin_convertvector(moderate_byte(v, divisor, reciprocal, zero), vu8))
+}
+
 static ck_quantization dynamic_quantize_u8(size_t n, const float *x, uint8_t *y) {
+    float least, most;
+    if (finite_range(n, x, &least, &most) && most - least > 1e-30f && most - least < 1e30f) {
+        const float scale = (most - least) / 255.0f;
+        const int32_t zero = quantize(all(-least / scale), 0, 0, 255)[0];
+        quantize_moderate_u8(n, x, scale, zero, y);
+        return (ck_quantization){scale, zero};
+    }
     const float low = min_number(0, min_f32(n, x)), high = max_number(0, max_f32(n, x));
     const float scale = (high - low) / 255.0f;
     // 0 / 0 is a NaN, which counts as 0.

@@ -7,6 +7,8 @@
 #define CK_ROW_BLOCK 96
 /// The widest tile: enough panels for 8 accumulators in one row, which hide the latency of an FMA.
 #define CK_WIDE_PANELS (8 / CK_PANEL_VECTORS)
+/// How many numbers of k ahead of use a lone row asks for a panel.
+#define CK_LONE_ROW_AHEAD 32
 
 /// What a tile multiplies: row r of A at a + r * a_row, its elements a_step apart; panel p of B at b + p * b_panel,
 /// its rows of 16 b_step apart; sums to out, rows out_ld apart, panels side by side, added to what is there or in its place.
@@ -36,6 +38,11 @@ CK_INLINE void tile(const int rows, const int panels, const tile_work *w) {
 #pragma clang loop unroll(full)
         for (int j = 0; j < panels * CK_PANEL_VECTORS; j++)
             row[j] = load(b + (size_t)(j / CK_PANEL_VECTORS) * b_panel + (size_t)(j % CK_PANEL_VECTORS) * CK_LANES);
+        // A lone row waits for memory alone; asking ahead goes on beyond the end of a page, which the hardware does not.
+        if (rows == 1) {
+#pragma clang loop unroll(full)
+            for (int j = 0; j < panels; j++) __builtin_prefetch(b + (size_t)j * b_panel + CK_LONE_ROW_AHEAD * ck_gemm_panel);
+        }
 #pragma clang loop unroll(full)
         for (int r = 0; r < rows; r++) {
             const vf x = all(a[(size_t)r * a_row]);

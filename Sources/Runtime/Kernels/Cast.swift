@@ -17,8 +17,10 @@ func castKernel(_ request: KernelRequest) -> (any Kernel)? {
         return RunKernel<Float, UInt16>(loop: loop) { ck_f32_to_bf16($0, $1, $2) }
     case (.i64, .f32): return ElementKernel<Int64, Float>(loop: loop) { Float($0) }
     case (.i32, .f32): return ElementKernel<Int32, Float>(loop: loop) { Float($0) }
-    case (.u8, .f32): return ElementKernel<UInt8, Float>(loop: loop) { Float($0) }
-    case (.i8, .f32): return ElementKernel<Int8, Float>(loop: loop) { Float($0) }
+    case (.u8, .f32):
+        return RunKernel<UInt8, Float>(loop: loop) { ck_dequantize_u8($0, $1, 1, 0, $2) }
+    case (.i8, .f32):
+        return RunKernel<Int8, Float>(loop: loop) { ck_dequantize_s8($0, $1, 1, 0, $2) }
     case (.bool, .f32): return ElementKernel<UInt8, Float>(loop: loop) { $0 != 0 ? 1 : 0 }
     case (.bool, .i64): return ElementKernel<UInt8, Int64>(loop: loop) { $0 != 0 ? 1 : 0 }
     case (.bool, .i32): return ElementKernel<UInt8, Int32>(loop: loop) { $0 != 0 ? 1 : 0 }
