@@ -21,6 +21,9 @@ typedef struct {
     float *out;
     size_t out_ld;
     bool accumulate;
+    /// What is multiplied next, so many cache lines for every four numbers of k: they arrive meanwhile. NULL for none.
+    const char *ahead;
+    size_t ahead_lines;
 } tile_work;
 
 // Rows and panels are constants where this is inlined, so the accumulators become registers.
@@ -33,7 +36,10 @@ CK_INLINE void tile(const int rows, const int panels, const tile_work *w) {
 #pragma clang loop unroll(full)
         for (int j = 0; j < panels * CK_PANEL_VECTORS; j++)
             sum[r][j] = (vf){0};
+    const char *ahead = w->ahead;
     for (size_t p = 0; p < k; p++) {
+        if (ahead && p % 4 == 0)
+            for (size_t i = 0; i < w->ahead_lines; i++, ahead += 64) __builtin_prefetch(ahead, 0, 2);
         vf row[CK_WIDE_PANELS * CK_PANEL_VECTORS];
 #pragma clang loop unroll(full)
         for (int j = 0; j < panels * CK_PANEL_VECTORS; j++)
@@ -171,10 +177,19 @@ static void gemm_packed(size_t m_begin, size_t m_end, size_t n_begin, size_t n_e
             for (size_t j = n_begin; j < n_end; j += group) {
                 const size_t columns = n_end - j < group ? n_end - j : group;
                 const size_t panels = (columns + ck_gemm_panel - 1) / ck_gemm_panel;
+                // The first rows ask for the panels that come next, a share each: of this part of k, or the first ones of the next part.
+                const size_t tiles = (m1 - m0 + CK_TILE_ROWS - 1) / CK_TILE_ROWS, lines = panels * kc;
+                const bool more = j + group < n_end;
+                const float *next = m0 > m_begin || (last && !more) ? NULL
+                                    : more                          ? packed_b + (j + group) * k + k0 * ck_gemm_panel
+                                                                    : packed_b + n_begin * k + (k0 + kc) * ck_gemm_panel;
+                size_t line = 0;
                 // Sums go to C itself; a buffer stands in for columns that C does not have.
                 const bool is_whole = columns % ck_gemm_panel == 0, accumulate = !first || e.accumulate;
                 for (size_t i = m0; i < m1;) {
                     const size_t rows = tile_rows(m1 - i);
+                    const char *ahead = next ? (const char *)(next + (line / kc * k + line % kc) * ck_gemm_panel) : NULL;
+                    line += lines / tiles;
                     float *target = c + i * ldc + j;
                     // C's lines arrive while the tile is computed.
                     for (size_t r = 0; first && r < rows; r++) __builtin_prefetch(target + r * ldc, 1);
@@ -183,7 +198,8 @@ static void gemm_packed(size_t m_begin, size_t m_end, size_t n_begin, size_t n_e
                               (tile_work){.k = kc, .a = a + i * lda + k0, .a_row = lda, .a_step = 1,
                                           .b = packed_b + j * k + k0 * ck_gemm_panel, .b_panel = k * ck_gemm_panel,
                                           .b_step = ck_gemm_panel, .out = is_whole ? target : sums, .out_ld = is_whole ? ldc : group,
-                                          .accumulate = accumulate});
+                                          .accumulate = accumulate,
+                                          .ahead = ahead, .ahead_lines = (4 * panels + tiles - 1) / tiles});
                     for (size_t r = 0; !is_whole && r < rows; r++) memcpy(target + r * ldc, sums + r * group, columns * sizeof(float));
                     if (last && has_epilogue) {
                         const tile_finish finish = {
