@@ -41,7 +41,7 @@ struct GraphAssembly {
             irVersion: model.irVersion, opsets: model.opsets, producer: model.producer, metadataProperties: model.metadata,
             externalFiles: model.externalFiles)
         return ONNXConversion(
-            graph: lowering.builder.graph.compacted(), warnings: warnings, information: information, inputDefaults: inputDefaults)
+            graph: lowering.builder.graph.compacted(), warnings: warnings + lowering.warnings, information: information, inputDefaults: inputDefaults)
     }
 
     private func value(_ name: ExactName, _ user: String) throws -> ValueID {

@@ -19,9 +19,9 @@ public enum Activation: String, Sendable, Hashable, Codable, CaseIterable {
     }
 }
 
-/// A dense layer, `activation(x W + bias) + residual`. Operands: x `[..., in]`, weight, bias `[out]` or absent, residual
-/// `[..., out]` or absent; the output is `[..., out]`. All are of one float type, but that the weight for an f32 x may also be stored as f16 or
-/// bf16, or `[out, in]` in blocks. Its shape goes by the layout.
+/// A dense layer, `activation(x W * scale + bias) + residual`. Operands: x `[..., in]`, weight, bias `[out]` or absent, residual
+/// `[..., out]` or absent, scale (f32 `[out]`, of a weight in blocks only) or absent; the output is `[..., out]`. All are of one float type, but that
+/// the weight for an f32 x may also be stored as f16 or bf16, or `[out, in]` in blocks. Its shape goes by the layout.
 public struct Linear: Operator {
     /// How the weight matrix lies in memory.
     public enum Layout: String, Sendable, Hashable, Codable {
@@ -43,7 +43,7 @@ public struct Linear: Operator {
         self.activation = activation
     }
     public static let name = "linear"
-    public static let arity = 2...4
+    public static let arity = 2...5
 
     public func inferTypes(_ operands: Operands) throws -> [TensorType] {
         let dtype = try operands.requireSameType([0, 2, 3])
@@ -73,9 +73,14 @@ public struct Linear: Operator {
             (inner, out) = (weight[1], try weight[0] * .fixed(Layout.panelWidth))
         }
         try requireEqual(last, inner, "input width and weight [\(text(weight))] differ")
-        if let bias = operands.optional(2)?.type {
-            guard bias.rank == 1 else { throw OperatorError(.shapeMismatch, "the bias of linear has rank \(bias.rank), not 1") }
-            try requireEqual(bias.dims[0], out, "bias and weight [\(text(weight))] differ")
+        if operands.has(4) {
+            guard stored.dtype.isBlock else { throw OperatorError(.typeMismatch, "a linear with a scale has its weight in blocks, not in \(stored.dtype.rawValue)") }
+            try operands.require(4, { $0 == .f32 }, "f32")
+        }
+        for (index, what) in [(2, "bias"), (4, "scale")] {
+            guard let type = operands.optional(index)?.type else { continue }
+            guard type.rank == 1 else { throw OperatorError(.shapeMismatch, "the \(what) of linear has rank \(type.rank), not 1") }
+            try requireEqual(type.dims[0], out, "\(what) and weight [\(text(weight))] differ")
         }
         let dims = x.dropLast() + [out]
         if let residual = operands.optional(3)?.type {
@@ -98,6 +103,7 @@ extension Linear {
         let rows = try Shape.count(Array(x.shape.dropLast()))
         x = try x.reshaped([rows, width])
         var result = try MatMul(transposeB: layout == .output_input).evaluate(Inputs([x, weight]))
+        if let scale = inputs.optional(4) { result = try Binary(.mul).evaluate(Inputs([result[0], scale])) }
         if let bias = inputs.optional(2) { result = try Binary(.add).evaluate(Inputs([result[0], bias.converted(to: working)])) }
         if let unary = activation.unary { result = try unary.evaluate(Inputs([result[0]])) }
         result = [try result[0].reshaped(output.shape)]

@@ -37,4 +37,17 @@ struct IntegerWeight {
         self.scale = try Tensor(floats: vector(scale.floats()), shape: [count])
         self.zero = zeros.allSatisfy { $0 == 0 } ? nil : try Tensor(integers: vector(zeros), dtype: .i8, shape: [count])
     }
+
+    /// The weight of a `linear` with a scale, whose blocks hold whole numbers.
+    ///
+    /// - Throws: `RuleMismatch` where they hold others.
+    init(blocks: Tensor, scale: Tensor) throws {
+        guard blocks.dtype.isBlock, blocks.rank == 2, scale.dtype == .f32 else { throw RuleMismatch("no matrix in blocks", isNearMiss: false) }
+        guard blocks.shape[1] <= QuantizedLinear.maximumWidth else { throw RuleMismatch("sums of \(blocks.shape[1]) products may not fit in 32 bits") }
+        let numbers = blocks.floats()
+        guard numbers.allSatisfy({ $0 == $0.rounded() && abs($0) <= 127 || $0 == -128 }) else { throw RuleMismatch("its blocks hold no whole numbers of 8 bits") }
+        weight = try Tensor(elements: numbers.map { Int8($0) }, dtype: .i8, shape: blocks.shape)
+        self.scale = scale
+        zero = nil
+    }
 }

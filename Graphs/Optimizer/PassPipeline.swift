@@ -70,6 +70,8 @@ public struct PassPipeline: Sendable {
             // After all that look at a linear's operands: the weight is no f32 then.
             RewritePass(rule: LinearOfCastFusion()),
             RewritePass(rule: QuantizedLinearFusion()),
+            // After quantized_linear, which takes those whose input is quantised too.
+            RewritePass(rule: BlockWeightFusion()),
             // After the linears have their biases and activations.
             LinearPacking(),
             // Fusions leave transposes that cancel and masks that are equal.

@@ -59,8 +59,8 @@ struct TokenPlacement {
         case is Unary, is Cast: return first
         case is Binary, is Compare, is Select: return aligned(node, output)
         case is Linear:
-            // Weight and bias are constants; the residual has the tokens where the input has them.
-            guard first != nil, axis < rank(node, 0) - 1, place(node, 1) == nil, place(node, 2) == nil else { return nil }
+            // Weight, bias and scale are constants; the residual has the tokens where the input has them.
+            guard first != nil, axis < rank(node, 0) - 1, place(node, 1) == nil, place(node, 2) == nil, place(node, 4) == nil else { return nil }
             return place(node, 3) == nil || place(node, 3) == first ? first : nil
         case is MatMul, is MatMulInteger:
             if let op = node.op as? MatMul, op.transposeA { return nil }

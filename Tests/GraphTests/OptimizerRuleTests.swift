@@ -401,6 +401,46 @@ import Testing
         #expect(try optimize(weightOnly, QuantizedLinearFusion()).report.count(of: "quantized_linear") == 0)
     }
 
+    // MARK: block_weight
+
+    private func weightOnly(weight: String = "i8", scale: String = "f32[2] = [0.1, 0.2]", zero: String = "", axis: Int = 0, width: Int = 32) -> String {
+        """
+        input %x : f32[b, \(width)]
+        constant %w : \(weight)[2, \(width)] = [\((0..<2 * width).map { "\($0)" }.joined(separator: ", "))]
+        constant %s : \(scale)
+        \(zero.isEmpty ? "" : "constant %z : \(zero)")
+        constant %bias : f32[2] = [1, 2]
+        %dw = dequantize(%w, %s\(zero.isEmpty ? "" : ", %z")) {axis = \(axis)} : f32[2, \(width)]
+        %y = linear(%x, %dw, %bias) {layout = output_input, activation = relu} : f32[b, 2]
+        output "y" = %y
+        """
+    }
+
+    @Test func dequantizedWeightsBecomeBlocks() throws {
+        let fused = ["%y = linear(%x, %w_1, %bias, _, %s_1) {layout = output_input, activation = relu} : f32[b, 2]", "output \"y\" = %y"]
+        for body in [weightOnly(), weightOnly(scale: "f32[] = 0.1"), weightOnly(weight: "u8", zero: "u8[2] = [20, 128]"), weightOnly(zero: "i8[] = -3")] {
+            #expect(try optimize(body, BlockWeightFusion()).lines == fused)
+        }
+        // The same numbers: scales need not be 16-bit floats.
+        var graph = try Graph(parsing: "graph \"test\" {\n\(weightOnly(zero: "i8[2] = [-3, 5]"))\n}\n")
+        try PassPipeline(passes: [RewritePass(rule: BlockWeightFusion())]).run(&graph)
+        let node = try #require(graph.nodes.last)
+        let (weight, scale) = (try #require(node.inputs[1].flatMap { graph.constant($0) }), try #require(node.inputs[4].flatMap { graph.constant($0) }))
+        #expect(weight.dtype == .q8_0 && weight.floats() == (0..<64).map { Float($0 + ($0 < 32 ? 3 : -5)) } && scale.floats() == [0.1, 0.2])
+    }
+
+    @Test func dequantizedWeightsThatStay() throws {
+        func reason(_ body: String) throws -> [String] { reasons(try optimize(body, BlockWeightFusion()).report) }
+        #expect(try reason(weightOnly(width: 16)) == ["its rows of 16 are no whole number of blocks of 32"])
+        #expect(try reason(weightOnly(scale: "f32[32] = [\(Array(repeating: "1", count: 32).joined(separator: ", "))]", axis: 1)) == ["the scale runs along the inputs of the weight"])
+        #expect(try reason(weightOnly(weight: "u8", zero: "u8[2] = [0, 200]")) == ["its levels do not fit in 8 bits once their zero points are taken away"])
+        let computed = weightOnly().replacing("constant %s : f32[2] = [0.1, 0.2]", with: "input %s : f32[2]")
+        #expect(try reason(computed) == ["%s is not the constant scale"])
+        // Others may use the dequantised weight; it stays for them.
+        let shared = try optimize(weightOnly() + "\noutput \"dw\" = %dw", BlockWeightFusion())
+        #expect(shared.report.count(of: "block_weight") == 1 && shared.lines.contains { $0.hasPrefix("%dw = dequantize") })
+    }
+
     // MARK: rms_norm
 
     private func rms(square: String = "pow(%x, %two)", tail: String) -> String {

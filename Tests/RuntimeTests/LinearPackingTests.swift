@@ -73,6 +73,24 @@ import Testing
         try expectEqual(graph, optimised)
     }
 
+    /// Weights in 8 bits with a scale for each output: blocks of whole numbers, and their scales, side by side.
+    @Test func scalesArePackedWithTheirBlocks() throws {
+        var graph = try graph(dtype: .q8_0)
+        for index in graph.nodes.indices where graph.nodes[index].op is Linear {
+            let node = graph.nodes[index]
+            guard let id = node.inputs[1], let weight = graph.constant(id) else { continue }
+            let levels = (0..<weight.count).map { Int16(truncatingIfNeeded: $0 * 37 % 255 - 127) }
+            graph.setConstant(id, try Tensor(levels: levels, scales: Array(repeating: 1, count: weight.shape[0]), group: 32, shape: weight.shape))
+            let scale = graph.addConstant("scale", try Tensor(floats: (0..<weight.shape[0]).map { Float($0 + 1) * 1e-4 }, shape: [weight.shape[0]]))
+            graph.nodes[index].inputs += Array(repeating: nil, count: 4 - node.inputs.count) + [scale]
+        }
+        try graph.verify()
+        var optimised = graph
+        try PassPipeline.default.run(&optimised)
+        #expect(optimised.nodes.compactMap { $0.op is Linear ? $0.inputs[4].map { optimised.type($0).dims } : nil } == [[48], [48]], "\(optimised.text)")
+        try expectEqual(graph, optimised)
+    }
+
     @Test func graphsWithoutACacheStay() throws {
         var builder = GraphBuilder(name: "plain")
         var random = SeededRandom(seed: 1)

@@ -59,6 +59,24 @@ import Testing
         }
     }
 
+    /// Blocks of whole numbers, whose products each output scales.
+    @Test(arguments: [Activation.none, .gelu], [1, 40])
+    func linearWithAScale(_ activation: Activation, m: Int) throws {
+        var random = SeededRandom(seed: 32)
+        let (n, width) = (70, 96)
+        let levels = (0..<n * width).map { _ in Int16(random.int(-128..<128)) }
+        let weight = try Tensor(levels: levels, scales: Array(repeating: 1, count: n), group: width, shape: [n, width])
+        let scale = try Tensor(floats: (0..<n).map { _ in random.float() * 0.01 }, shape: [n])
+        let x = try random.tensor(.f32, [1, m, width])
+        let op = Linear(layout: .output_input, activation: activation)
+        for (bias, residual) in [(true, true), (true, false), (false, true), (false, false)] {
+            let others: [Tensor?] = [bias ? try random.tensor(.f32, [n]) : nil, residual ? try random.tensor(.f32, [1, m, n]) : nil, scale]
+            let expected = try op.evaluate(Inputs([x, weight] + others))[0]
+            let actual = try run(op, x, weight: weight, others: others, kernel: "q8_0 linear")
+            #expect(difference(actual, expected) <= 2e-5 * (sizes(x, weight).max() ?? 0) * 0.01)
+        }
+    }
+
     /// What rounding is measured against: for the first rows, sums of |x| |w|.
     private func sizes(_ x: Tensor, _ weight: Tensor) -> [Double] {
         let (x, w) = (x.floats(), weight.floats()), width = weight.shape[1]

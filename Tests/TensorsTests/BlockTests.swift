@@ -112,4 +112,38 @@ import Testing
             #expect(read.unsafePointer.map { Int(bitPattern: $0) % 2 } == 0)
         }
     }
+
+    /// Whole numbers times 16-bit scales come back as they were, from the smallest blocks.
+    @Test(arguments: [(Int16(-8), Int16(7), DType.q4_0), (-15, 15, .q5_0), (-128, 127, .q8_0)])
+    func levelsAndScalesAreHeldExactly(_ least: Int16, greatest: Int16, dtype: DType) throws {
+        var random = SeededRandom(seed: 4)
+        for (width, group) in [(64, 32), (128, 64), (96, 64), (32, 128)] {
+            let groups = (width + group - 1) / group
+            var levels = (0..<3 * width).map { _ in Int16(random.next() % UInt64(greatest - least + 1)) + least }
+            (levels[1], levels[2]) = (least, greatest)
+            let scales = (0..<3 * groups).map { _ in HalfPrecision.float(fromF16: HalfPrecision.f16(from: random.float() * 0.1)) }
+            let blocks = try Tensor(levels: levels, scales: scales, group: group, shape: [3, width])
+            #expect(blocks.dtype == dtype)
+            let expected = levels.indices.map { Float(levels[$0]) * scales[$0 / width * groups + $0 % width / group] }
+            #expect(zip(blocks.floats(), expected).allSatisfy { $0 == $1 })
+        }
+    }
+
+    @Test func levelsThatNoBlockHoldsAreNamed() {
+        func refusal(_ width: Int, group: Int, level: Int16 = 1, scale: Float = 0.5, scales: Int? = nil) -> String? {
+            do {
+                let groups = scales ?? (width + max(group, 1) - 1) / max(group, 1)
+                _ = try Tensor(levels: Array(repeating: level, count: width), scales: Array(repeating: scale, count: groups), group: group, shape: [1, width])
+                return nil
+            } catch { return "\(error)" }
+        }
+        #expect(refusal(64, group: 32) == nil)
+        #expect(refusal(48, group: 48) == "its rows of 48 are no whole number of blocks of 32")
+        #expect(refusal(64, group: 16) == "its groups of 16 are no whole number of blocks of 32")
+        #expect(refusal(64, group: 32, level: 128)?.hasPrefix("its levels do not fit in 8 bits") == true)
+        for scale in [Float(0.1), .infinity, .nan, 1e-9, 70_000] {
+            #expect(refusal(64, group: 32, scale: scale) == "its scales have more digits than the 16-bit floats of blocks")
+        }
+        #expect(refusal(64, group: 0)?.contains("are no matrix") == true && refusal(64, group: 32, scales: 3)?.contains("are no matrix") == true)
+    }
 }

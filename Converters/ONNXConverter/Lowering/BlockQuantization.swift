@@ -6,7 +6,8 @@ import Tensors
 /// `[N, blocks, block_size * bits / 8]` (low bits first), scales `[N, blocks]`, zero points packed `[N, blocks]` or as numbers or absent (half of the
 /// range), order of the inputs or absent, bias `[N]` or absent.
 ///
-/// The weight becomes a constant of the exact numbers `(q - zero) * scale` in f32: no type of the graph holds blocks with f32 scales.
+/// The weight stays in blocks where a block type holds exactly its numbers `(q - zero) * scale`: scales that are f16 numbers, groups of whole blocks.
+/// Else it becomes a constant of these numbers in f32, and a warning says why.
 func matMulNBits(_ n: inout NodeLowering) throws {
     n.ignore("accuracy_level")
     let (rows, width) = (try n.requiredInt("N"), try n.requiredInt("K"))
@@ -34,23 +35,34 @@ func matMulNBits(_ n: inout NodeLowering) throws {
     let factors = scales.floats()
     let perByte = 8 / bits
     let mask = UInt8(truncatingIfNeeded: (1 << bits) - 1)
-    let weight = try Tensor(dtype: .f32, shape: [rows, width]) { target in
-        let out = target.bindMemory(to: Float.self)
-        packed.withUnsafeBytes { bytes in
-            for row in 0..<rows {
-                for column in 0..<width {
-                    let group = row * blocks + column / block
-                    let place = column % block
-                    let byte = bytes[group * blockBytes + place / perByte]
-                    let number = Float((byte >> UInt8(place % perByte * bits)) & mask)
-                    out[row * width + column] = (number - (zeros?[group] ?? middle)) * factors[group]
-                }
+    var levels = [Int16](repeating: 0, count: rows * width)
+    packed.withUnsafeBytes { bytes in
+        for row in 0..<rows {
+            for column in 0..<width {
+                let place = column % block
+                let byte = bytes[(row * blocks + column / block) * blockBytes + place / perByte]
+                levels[row * width + column] = Int16((byte >> UInt8(place % perByte * bits)) & mask)
             }
         }
     }
     let a = try n.input(0)
     let dtype = n.dtype(a)
-    var product = try n.apply(MatMul(transposeB: true), n.cast(a, to: .f32), n.builder.constant(weight, name: nil))
+    let x = try n.cast(a, to: .f32)
+    var product: ValueID
+    do {
+        let zeros = zeros ?? Array(repeating: middle, count: rows * blocks)
+        guard zeros.allSatisfy({ $0 == $0.rounded() && abs($0) <= 256 }) else { throw TensorError("its zero points are no whole numbers") }
+        let distances = levels.indices.map { levels[$0] - Int16(zeros[$0 / width * blocks + $0 % width / block]) }
+        let weight = n.builder.constant(try Tensor(levels: distances, scales: factors, group: block, shape: [rows, width]), name: nil)
+        product = try n.apply(Linear(layout: .output_input), x, weight)
+    } catch let reason as TensorError {
+        n.warn("weights of MatMulNBits in \(bits) bits become f32: \(reason)")
+        let numbers = levels.indices.map { index in
+            let group = index / width * blocks + index % width / block
+            return (Float(levels[index]) - (zeros?[group] ?? middle)) * factors[group]
+        }
+        product = try n.apply(MatMul(transposeB: true), x, n.builder.constant(Tensor(floats: numbers, shape: [rows, width]), name: nil))
+    }
     if let bias = n.optionalInput(5) { product = try n.binary(.add, product, n.cast(bias, to: .f32)) }
     n.define(try n.cast(product, to: dtype))
 }

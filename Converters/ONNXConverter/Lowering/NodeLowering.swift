@@ -10,6 +10,8 @@ struct NodeLowering {
     private(set) var node: ONNXNode
     private var inputs: [ValueID?] = []
     private(set) var results: [ValueID?] = []
+    /// What the user should know of the nodes so far; each once.
+    private(set) var warnings: [String] = []
 
     init(graph name: String, path: String) {
         builder = GraphBuilder(name: name)
@@ -59,6 +61,10 @@ struct NodeLowering {
 
     /// A variant of the operator that has no lowering.
     func unsupported(_ what: String) -> ONNXError { error(.unsupportedOperator, "\(what) is not supported") }
+
+    mutating func warn(_ text: String) {
+        if !warnings.contains(text) { warnings.append(text) }
+    }
 
     var opset: Int { node.opset }
 

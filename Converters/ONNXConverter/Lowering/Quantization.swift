@@ -43,8 +43,9 @@ private func dequantizeLinear(_ n: inout NodeLowering) throws {
     guard block > 0, n.rank(scale) > 1 else {
         return try n.result(Dequantize(axis: axis), x, scale, n.optionalInput(2))
     }
-    // Each scale serves `block` neighbours along the axis: give every element its own.
     let position = try n.axis(axis, rank: n.rank(x))
+    if let stored = try blocks(&n, x, scale, axis: position, block: block) { return n.define(stored) }
+    // Each scale serves `block` neighbours along the axis: give every element its own.
     guard n.rank(scale) == n.rank(x), let size = n.type(x).dims[position].fixedValue, size <= 1 << 24 else {
         throw n.unsupported("scales of type \(n.type(scale)) in blocks for \(n.type(x))")
     }
@@ -55,6 +56,35 @@ private func dequantizeLinear(_ n: inout NodeLowering) throws {
         number = try n.binary(.sub, number, zeros)
     }
     try n.result(Binary(.mul), number, n.apply(Gather(axis: position), scale, indices))
+}
+
+/// A constant matrix as blocks along one of its axes, where they hold exactly its numbers.
+private func blocks(_ n: inout NodeLowering, _ x: ValueID, _ scale: ValueID, axis: Int, block: Int) throws -> ValueID? {
+    let zero = n.optionalInput(2)
+    guard var q = n.builder.fact(x).constant, var scales = n.builder.fact(scale).constant, q.rank == 2, scales.rank == 2 else { return nil }
+    var zeros = zero.flatMap { n.builder.fact($0).constant }
+    guard (zero == nil) == (zeros == nil), zeros.map({ $0.shape == scales.shape }) ?? true, q.shape[1 - axis] == scales.shape[1 - axis],
+        scales.shape[axis] == (q.shape[axis] + block - 1) / block, q.dtype != .i32
+    else { return nil }
+    let transpose = Transpose(permutation: [1, 0])
+    if axis == 0 {
+        q = try transpose.evaluate(Inputs([q]))[0]
+        scales = try transpose.evaluate(Inputs([scales]))[0]
+        zeros = try zeros.map { try transpose.evaluate(Inputs([$0]))[0] }
+    }
+    let (width, perRow) = (q.shape[1], scales.shape[1])
+    let offsets = zeros?.integers()
+    let levels = q.integers().enumerated().map { index, number in
+        Int16(number - (offsets?[index / width * perRow + index % width / block] ?? 0))
+    }
+    do {
+        let weight = n.builder.constant(try Tensor(levels: levels, scales: scales.floats(), group: block, shape: q.shape), name: nil)
+        let numbers = try n.apply(Cast(to: n.dtype(scale)), weight)
+        return axis == 0 ? try n.apply(transpose, numbers) : numbers
+    } catch let reason as TensorError {
+        n.warn("blocks of DequantizeLinear become \(scales.dtype.rawValue): \(reason)")
+        return nil
+    }
 }
 
 private func matMulInteger(_ n: inout NodeLowering) throws {

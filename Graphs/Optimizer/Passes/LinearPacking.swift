@@ -71,14 +71,14 @@ struct LinearPacking: Pass {
         // Layers may share their weights, as ALBERT's do: then they share the packed ones too.
         var sharers: [[ValueID?]: Int] = [:]
         for numbers in groups.values { sharers[numbers.map { nodes[$0].inputs[1] }, default: 0] += 1 }
-        var stored: [[ValueID?]: [ValueID]] = [:]
+        var stored: [[ValueID?]: [ValueID?]] = [:]
         var replacements: [Int: [Node]] = [:]
         for member in order {
             guard let numbers = groups[member], numbers.count > 1 else { continue }
             let layers = numbers.map { nodes[$0] }
             let parameters = layers.flatMap { $0.inputs.dropFirst() }
             guard let packed = try pack(layers, &graph, sharers: sharers[layers.map { $0.inputs[1] }] ?? 1, stored: stored[parameters]) else { continue }
-            stored[parameters] = packed.node.inputs.dropFirst().compactMap { $0 }
+            stored[parameters] = Array(packed.node.inputs.dropFirst())
             var start = 0
             for (place, number) in numbers.enumerated() {
                 let node = nodes[number]
@@ -106,6 +106,7 @@ struct LinearPacking: Pass {
         let dtype: DType
         let inner: Int
         let hasBias: Bool
+        let hasScale: Bool
 
         /// nil for a node that cannot be packed.
         init?(_ node: Node, in graph: Graph) {
@@ -113,12 +114,14 @@ struct LinearPacking: Pass {
                 node.inputs.count < 4 || node.inputs[3] == nil
             else { return nil }
             let bias = node.inputs.count > 2 ? node.inputs[2] : nil
-            if let bias, graph.constant(bias)?.dtype != .f32 { return nil }
+            let scale = node.inputs.count > 4 ? node.inputs[4] : nil
+            for vector in [bias, scale] { if let vector, graph.constant(vector)?.dtype != .f32 { return nil } }
             self.x = x
             layout = op.layout
             dtype = weight.dtype
             inner = weight.shape[op.layout == .output_input ? 1 : 0]
             hasBias = bias != nil
+            hasScale = scale != nil
         }
     }
 
@@ -126,16 +129,18 @@ struct LinearPacking: Pass {
     ///
     /// - Parameters:
     ///   - sharers: How many groups of layers have these weights.
-    ///   - stored: The packed weight and bias of an earlier one of them.
-    private func pack(_ layers: [Node], _ graph: inout Graph, sharers: Int = 1, stored: [ValueID]? = nil) throws -> (node: Node, output: ValueID)? {
+    ///   - stored: The packed operands behind x of an earlier one of them.
+    private func pack(_ layers: [Node], _ graph: inout Graph, sharers: Int = 1, stored: [ValueID?]? = nil) throws -> (node: Node, output: ValueID)? {
         guard let first = layers.first, let member = Member(first, in: graph) else { return nil }
         let uses = graph.uses()
         var weights: [Tensor] = []
         var biases: [Float] = []
+        var scales: [Float] = []
         for layer in layers {
             guard Member(layer, in: graph) == member, let id = layer.inputs[1], uses[id]?.count == sharers, let weight = graph.constant(id) else { return nil }
             weights.append(weight)
             if member.hasBias, let bias = layer.inputs[2].flatMap({ graph.constant($0) }) { biases += bias.floats() }
+            if member.hasScale, let scale = layer.inputs[4].flatMap({ graph.constant($0) }) { scales += scale.floats() }
         }
         let name = layers.map { $0.name.split(separator: ".").last.map(String.init) ?? $0.name }.joined(separator: "+")
         let prefix = first.name.split(separator: ".").dropLast().joined(separator: ".")
@@ -147,6 +152,9 @@ struct LinearPacking: Pass {
             let (all, width) = try joined(weights, member)
             inputs.append(graph.addConstant("\(full).weight", all))
             if member.hasBias { inputs.append(graph.addConstant("\(full).bias", try Tensor(floats: biases, shape: [width]))) }
+            if member.hasScale {
+                inputs += Array(repeating: nil, count: 4 - inputs.count) + [graph.addConstant("\(full).scale", try Tensor(floats: scales, shape: [width]))]
+            }
         }
         let op = Linear(layout: member.layout)
         let type = try op.inferTypes(graph.operands(inputs, symbolPrefix: full))[0]

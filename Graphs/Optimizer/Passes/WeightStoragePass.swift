@@ -9,6 +9,7 @@ import Tensors
 ///     linear(x, w)         ->   quantized_linear(quantize_rows(x), w_i8, scale)
 ///     linear(x, w)         ->   quantized_linear(quantize_rows(x * f), (w / f)_i8, scale)        where a measurement says so
 ///     linear(x, dequantize(w_i8, scale))    ->   quantized_linear(quantize_rows(x), w_i8, scale)
+///     linear(x, w_q8_0, scale)              ->   quantized_linear(quantize_rows(x), w_i8, scale)         for blocks of whole numbers
 ///     gather(table, ids)   ->   gather(table_q8_0, ids)
 ///     gather(table, ids)   ->   cast(gather(table_bf16, ids))
 ///     gather(table, ids)   ->   cast(gather(table_i8, ids)) * expand_dims(gather(scale, ids), -1)
@@ -136,11 +137,11 @@ private struct WeightStorageRewriting {
         guard let linear = node.op as? Linear, linear.layout != .panels, let x = node.inputs[0], let weight = node.inputs[1], graph.type(x).dtype == .f32,
             let width = graph.type(x).dims.last?.fixedValue, width <= QuantizedLinear.maximumWidth
         else { return false }
-        return large(weight) != nil || (try? integers(weight, linear.layout)) != nil
+        return large(weight) != nil || (try? integers(node, linear.layout)) != nil
     }
 
     private mutating func visit(_ linear: Linear, _ node: inout Node, _ x: ValueID, _ weight: ValueID) throws {
-        guard linear.layout != .panels, large(weight) != nil || storage == .int8 && dequantized[weight] != nil else { return }
+        guard linear.layout != .panels, large(weight) != nil || storage == .int8 && (dequantized[weight] != nil || scale(node) != nil) else { return }
         if storage == .int8, let width = graph.type(x).dims.last?.fixedValue, width > QuantizedLinear.maximumWidth {
             report.skipped.append("\(graph[weight].name): sums of \(width) products may not fit in 32 bits")
             return
@@ -164,7 +165,7 @@ private struct WeightStorageRewriting {
                 report.entries[entry].outputError = error
             }
         } else {
-            weights = try reuse(weight, linear.layout, measurement)
+            weights = try reuse(node, weight, linear.layout, measurement)
         }
         guard let weights else { return }
         guard let scale = weights.scale else {
@@ -174,12 +175,17 @@ private struct WeightStorageRewriting {
         }
         let quantized = try quantizedRows(x, smoothing: large(weight) == nil ? nil : smoothing)
         node.op = QuantizedLinear(activation: linear.activation)
-        node.inputs = quantized + [weights.values, scale, weights.zero] + node.inputs.dropFirst(2)
+        node.inputs = quantized + [weights.values, scale, weights.zero] + node.inputs.dropFirst(2).prefix(2)
         while let last = node.inputs.last, last == nil { node.inputs.removeLast() }
     }
 
+    /// The scale of products with whole numbers.
+    private func scale(_ node: Node) -> Tensor? { node.inputs.count > 4 ? node.inputs[4].flatMap { graph.constant($0) } : nil }
+
     /// A weight that is in 8 bits already, as the product takes it.
-    private func integers(_ weight: ValueID, _ layout: Linear.Layout) throws -> IntegerWeight? {
+    private func integers(_ linear: Node, _ layout: Linear.Layout) throws -> IntegerWeight? {
+        guard let weight = linear.inputs[1] else { return nil }
+        if let scale = scale(linear) { return try graph.constant(weight).map { try IntegerWeight(blocks: $0, scale: scale) } }
         guard let node = dequantized[weight], let dequantize = node.op as? Dequantize, let q = node.inputs[0].flatMap({ graph.constant($0) }),
             let scale = node.inputs[1].flatMap({ graph.constant($0) })
         else { return nil }
@@ -189,10 +195,10 @@ private struct WeightStorageRewriting {
         return try IntegerWeight(q, scale: scale, zero: zeros, axis: dequantize.axis, layout: layout)
     }
 
-    private mutating func reuse(_ weight: ValueID, _ layout: Linear.Layout, _ measurement: LayerMeasurement?) throws -> Stored? {
+    private mutating func reuse(_ node: Node, _ weight: ValueID, _ layout: Linear.Layout, _ measurement: LayerMeasurement?) throws -> Stored? {
         let name = graph[weight].name
         do {
-            guard let integers = try integers(weight, layout) else { return nil }
+            guard let integers = try integers(node, layout) else { return nil }
             report.entries.append(.init(name: name, dtype: .i8, elements: integers.weight.count, relativeError: 0, outputError: measurement?.chosenError))
             return Stored(
                 values: graph.addConstant("\(name).i8", integers.weight), scale: graph.addConstant("\(name).scale", integers.scale),

@@ -2,7 +2,7 @@ import GraphIR
 import Operators
 import Tensors
 
-/// A weight in 16-bit floats stays one.
+/// A weight in 16-bit floats or blocks stays one.
 ///
 ///     linear(x, cast(weight))     =>     linear(x, weight)
 struct LinearOfCastFusion: RewriteRule {
@@ -18,8 +18,13 @@ struct LinearOfCastFusion: RewriteRule {
 
     func check(_ match: Match, in editor: GraphEditor) throws {
         let (x, weight) = (try match["x"], try match["weight"])
-        guard editor.isConstantExpression(weight), [.f16, .bf16].contains(editor.type(weight).dtype), editor.type(x).dtype == .f32 else {
-            throw RuleMismatch("the weight is not stored in 16 bits", isNearMiss: false)
+        let dtype = editor.type(weight).dtype
+        guard editor.isConstantExpression(weight), [.f16, .bf16].contains(dtype) || dtype.isBlock, editor.type(x).dtype == .f32 else {
+            throw RuleMismatch("the weight is not stored in 16 bits or blocks", isNearMiss: false)
+        }
+        let layout = (editor.op(try match["product"]) as? Linear)?.layout
+        guard !dtype.isBlock || layout == .output_input else {
+            throw RuleMismatch("the blocks run along the outputs")
         }
     }
 

@@ -121,7 +121,8 @@ struct LinearKernel: Kernel {
     var name: String { product.name }
 
     init?(_ op: Linear, _ request: KernelRequest) {
-        guard request.isF32, let x = request.operand(0), let weight = request.operand(1), x.rank >= 1, weight.rank == (op.layout == .panels ? 3 : 2)
+        guard request.isF32, request.operand(4) == nil, let x = request.operand(0), let weight = request.operand(1), x.rank >= 1,
+            weight.rank == (op.layout == .panels ? 3 : 2)
         else { return nil }
         let m = x.shape.dropLast().reduce(1, *)
         if op.layout == .panels {

@@ -15,6 +15,8 @@ struct StoredLinearKernel: Kernel {
     private let rowBytes: Int
     /// Of a weight in 16-bit floats: parts of it are widened and multiplied as f32.
     private let isWidened: Bool
+    /// The scales of products with blocks of whole numbers stand before the epilogue, which the products then leave to us.
+    private let hasScale: Bool
 
     /// From that many rows of x on widening pays.
     private static let widenedRows = 33
@@ -31,6 +33,8 @@ struct StoredLinearKernel: Kernel {
         stored = weight.dtype
         activation = ck_unary(op.activation)
         guard request.outputs[0].count == m * n, ck_activations_size(k) > 0 || k == 0 else { return nil }
+        hasScale = request.operand(4) != nil
+        guard !hasScale || stored.isBlock else { return nil }
         isWidened = !weight.dtype.isBlock && m >= Self.widenedRows
         rowBytes = k / weight.dtype.blockElements * weight.dtype.blockBytes
     }
@@ -64,9 +68,15 @@ struct StoredLinearKernel: Kernel {
                 }
             }
         }
+        let scale: UnsafePointer<Float>? = hasScale ? memory.optional(4) : nil
         let pieceRows = pieceRows(threads: memory.threads)
         WorkerPool.parallelFor(threads: memory.threads, count: (n + pieceRows - 1) / pieceRows) { piece, worker in
             let (first, end) = (piece * pieceRows, min(piece * pieceRows + pieceRows, n))
+            if let scale {
+                ck_block_product(type, first, end, k, weight, m, memory.scratch, output, n, nil)
+                finish(output, first..<end, scale: scale, epilogue)
+                return
+            }
             withUnsafePointer(to: epilogue) { epilogue in
                 if stored.isBlock {
                     ck_block_product(type, first, end, k, weight, m, memory.scratch, output, n, epilogue)
@@ -76,6 +86,24 @@ struct StoredLinearKernel: Kernel {
                 } else {
                     ck_float_product(type, first, end, k, weight, m, x, k, output, n, epilogue)
                 }
+            }
+        }
+    }
+}
+
+extension StoredLinearKernel {
+    /// `activation(product * scale + bias) + residual` for some of the columns of all rows.
+    private func finish(_ output: UnsafeMutablePointer<Float>, _ columns: Range<Int>, scale: UnsafePointer<Float>, _ epilogue: ck_epilogue) {
+        for row in 0..<m {
+            let products = output + row * n
+            if let bias = epilogue.bias {
+                for column in columns { products[column] = products[column] * scale[column] + bias[column] }
+            } else {
+                for column in columns { products[column] *= scale[column] }
+            }
+            if activation != ck_identity { ck_unary_f32(activation, columns.count, products + columns.lowerBound, products + columns.lowerBound) }
+            if let residual = epilogue.residual {
+                for column in columns { products[column] += residual[row * n + column] }
             }
         }
     }

@@ -31,9 +31,10 @@ struct LayerProduct {
             weight = node.op is Dequantize ? nil : constants.first
         } else {
             value = try constant(source)
-            weight = constants.first
+            weight = layer.inputs.count > 4 ? nil : constants.first
         }
-        let result = try graph.add(Linear(layout: linear.layout), [input, value])[0]
+        let scale = layer.inputs.count > 4 ? try layer.inputs[4].map(constant) : nil
+        let result = try graph.add(Linear(layout: linear.layout), scale == nil ? [input, value] : [input, value, nil, nil, scale])[0]
         graph.outputs = [Output(name: "y", value: result)]
         self.graph = graph
         self.outputs = outputs
