@@ -10,23 +10,36 @@ static float attention_weights(const ck_attention *t, size_t query, size_t begin
         scale_row(count, t->scale / t->softcap, seen);
         unary_f32(ck_tanh, count, seen, seen);
     }
-    const float factor = t->softcap > 0 ? t->softcap : t->scale;
+    // Without a mask the scale waits for the exponentials, if it leaves the largest score the largest.
+    float factor = t->softcap > 0 ? t->softcap : t->scale, largest;
     if (t->mask) {
         const float *mask = t->mask + query * t->mask_stride + first;
         const vf scale = all(factor);
+        vf most = all(-INFINITY);
         size_t j = 0;
-        for (; j + CK_LANES <= count; j += CK_LANES) store(seen + j, load(seen + j) * scale + load(mask + j));
-        if (j < count)
-            store_first(seen + j, count - j, load_first(seen + j, count - j) * scale + load_first(mask + j, count - j));
+        for (; j + CK_LANES <= count; j += CK_LANES) {
+            const vf v = load(seen + j) * scale + load(mask + j);
+            store(seen + j, v);
+            most = maximum(most, v);
+        }
+        largest = max_lanes(most);
+        for (; j < count; j++) {
+            seen[j] = seen[j] * factor + mask[j];
+            largest = max_number(largest, seen[j]);
+        }
+        factor = 1;
     } else {
-        scale_row(count, factor, seen);
+        if (!(factor > 0)) {
+            scale_row(count, factor, seen);
+            factor = 1;
+        }
+        largest = max_f32(count, seen);
     }
-    const float largest = max_f32(count, seen);
     if (largest == -INFINITY && t->empty_rows_are_zero) {
         memset(row + begin, 0, (end - begin) * sizeof(float));
         return 0;
     }
-    const float sum = exponentials(count, seen, largest, seen);
+    const float sum = exponentials(count, seen, factor, largest, seen);
     memset(row + begin, 0, (first - begin) * sizeof(float));
     memset(row + visible, 0, (end - visible) * sizeof(float));
     return count ? 1.0f / sum : NAN;
@@ -43,6 +56,17 @@ CK_INLINE size_t visible_keys(const ck_attention *t, size_t query) {
 /// The first key that a query sees, of `visible` ones.
 CK_INLINE size_t first_key(const ck_attention *t, size_t visible) { return t->window && visible > t->window ? visible - t->window : 0; }
 
+/// Keys [keys, head_size] in panels, as ck_pack_b would, eight by eight.
+static void pack_keys(size_t head_size, size_t keys, const float *k, size_t stride, float *packed) {
+    const size_t whole = head_size % 8 == 0 ? keys / ck_gemm_panel * ck_gemm_panel : 0;
+    for (size_t j = 0; j < whole; j += 8) {
+        float *panel = packed + j / ck_gemm_panel * ck_gemm_panel * head_size + j % ck_gemm_panel;
+        for (size_t p = 0; p < head_size; p += 8)
+            transpose_eight((const int32_t *)(const void *)(k + j * stride + p), stride, (int32_t *)(void *)(panel + p * ck_gemm_panel), ck_gemm_panel);
+    }
+    ck_pack_b(true, head_size, keys - whole, k + whole * stride, stride, packed + whole * head_size);
+}
+
 static void attention_f32(const ck_attention *t, float *scratch) {
     const size_t padded = ck_round_to_panel(t->keys), tail = t->value_size % ck_gemm_panel;
     const size_t value_panels = t->value_size / ck_gemm_panel;
@@ -50,7 +74,7 @@ static void attention_f32(const ck_attention *t, float *scratch) {
     float *scores = packed_keys + padded * t->head_size;
     float *packed_tail = scores + ck_attention_rows * padded;
 
-    ck_pack_b(true, t->head_size, t->keys, t->k, t->k_stride, packed_keys);
+    pack_keys(t->head_size, t->keys, t->k, t->k_stride, packed_keys);
     if (tail) ck_pack_panel(false, t->keys, tail, t->v + value_panels * ck_gemm_panel, t->v_stride, packed_tail);
 
     for (size_t q0 = 0; q0 < t->rows; q0 += ck_attention_rows) {

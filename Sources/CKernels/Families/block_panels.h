@@ -23,25 +23,6 @@ typedef struct {
     float scale[ck_gemm_panel], offset[ck_gemm_panel];
 } block_panel;
 
-CK_INLINE void transpose_eight(const int32_t *from, size_t from_row, int32_t *to, size_t to_row) {
-    s32x8 a[8], b[8];
-    for (int i = 0; i < 8; i++) __builtin_memcpy(&a[i], from + (size_t)i * from_row, sizeof a[i]);
-    for (int i = 0; i < 4; i++) {
-        b[2 * i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-        b[2 * i + 1] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-    }
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++) {
-            a[4 * i + 2 * j] = __builtin_shufflevector(b[4 * i + j], b[4 * i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-            a[4 * i + 2 * j + 1] = __builtin_shufflevector(b[4 * i + j], b[4 * i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    for (int i = 0; i < 4; i++) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        b[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-    for (int i = 0; i < 8; i++) __builtin_memcpy(to + (size_t)i * to_row, &b[i], sizeof b[i]);
-}
-
 /// Unpacks `groups` 32s of k of up to 16 rows of W, which start at w.
 CK_INLINE void fill_panels(ck_weight type, size_t groups, size_t columns, const uint8_t *w, size_t row_bytes, block_panel *panels) {
     int32_t rows[CK_BLOCK_GROUPS][ck_gemm_panel][16];

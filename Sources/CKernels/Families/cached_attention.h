@@ -75,7 +75,7 @@ static float cached_weights(const ck_cached_attention *t, size_t first, size_t c
     if (t->mask) binary_f32(ck_add, count, scores, 1, t->mask + first, 1, scores);
     const float largest = max_f32(count, scores);
     if (largest == -INFINITY) return 0;
-    return 1.0f / exponentials(count, scores, largest, scores);
+    return 1.0f / exponentials(count, scores, 1, largest, scores);
 }
 
 static void cached_attention_f32(const ck_cached_attention *t, float *scratch) {

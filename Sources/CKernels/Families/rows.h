@@ -1,18 +1,18 @@
 // Softmax and normalisation of one row.
 
-/// y = e^(x - shift); returns the sum.
-static float exponentials(size_t n, const float *x, float shift, float *y) {
-    const vf s = all(shift);
+/// y = e^((x - shift) factor); returns the sum.
+static float exponentials(size_t n, const float *x, float factor, float shift, float *y) {
+    const vf s = all(shift), f = all(factor);
     vf total = {0};
     size_t i = 0;
     for (; i + CK_LANES <= n; i += CK_LANES) {
-        const vf e = exponential(load(x + i) - s);
+        const vf e = exponential((load(x + i) - s) * f);
         store(y + i, e);
         total += e;
     }
     float rest = 0;
     if (i < n) {
-        store_first(y + i, n - i, exponential(load_first(x + i, n - i) - s));
+        store_first(y + i, n - i, exponential((load_first(x + i, n - i) - s) * f));
         for (; i < n; i++) rest += y[i];
     }
     return sum_lanes(total) + rest;
@@ -24,7 +24,7 @@ static void scale_row(size_t n, float factor, float *y) {
 
 static void softmax_f32(size_t n, const float *x, float *y) {
     if (n == 0) return;
-    const float sum = exponentials(n, x, max_f32(n, x), y);
+    const float sum = exponentials(n, x, 1, max_f32(n, x), y);
     scale_row(n, 1.0f / sum, y);
 }
 

@@ -83,15 +83,19 @@ CK_INLINE float max_number(float a, float b) { return a > b || a != a ? a : b; }
 CK_INLINE float min_number(float a, float b) { return a < b || a != a ? a : b; }
 
 CK_INLINE float max_lanes(vf v) {
-    float result = v[0];
-    for (int i = 1; i < CK_LANES; i++) result = max_number(result, v[i]);
-    return result;
+    float lane[CK_LANES];
+    store(lane, v);
+    for (int half = CK_LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] = max_number(lane[i], lane[i + half]);
+    return lane[0];
 }
 
 CK_INLINE float min_lanes(vf v) {
-    float result = v[0];
-    for (int i = 1; i < CK_LANES; i++) result = min_number(result, v[i]);
-    return result;
+    float lane[CK_LANES];
+    store(lane, v);
+    for (int half = CK_LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] = min_number(lane[i], lane[i + half]);
+    return lane[0];
 }
 
 // Eight lanes in every version, whatever its registers hold: for loops whose order of sums is part of their layout.
@@ -107,4 +111,24 @@ CK_INLINE f32x8 load_f32x8(const float *p) {
     f32x8 v;
     __builtin_memcpy(&v, p, sizeof v);
     return v;
+}
+
+/// Eight rows of eight numbers become columns.
+CK_INLINE void transpose_eight(const int32_t *from, size_t from_row, int32_t *to, size_t to_row) {
+    s32x8 a[8], b[8];
+    for (int i = 0; i < 8; i++) __builtin_memcpy(&a[i], from + (size_t)i * from_row, sizeof a[i]);
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        b[2 * i + 1] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            a[4 * i + 2 * j] = __builtin_shufflevector(b[4 * i + j], b[4 * i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[4 * i + 2 * j + 1] = __builtin_shufflevector(b[4 * i + j], b[4 * i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int i = 0; i < 8; i++) __builtin_memcpy(to + (size_t)i * to_row, &b[i], sizeof b[i]);
 }
