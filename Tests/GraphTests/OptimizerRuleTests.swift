@@ -285,6 +285,12 @@ import Testing
         let finite = attention(inputs: "input %mask : bool[b, 1, 1, s]", scores: "%z = select(%mask, %f, %zero) : f32[b, 2, s, s]")
         #expect(try reason(finite) == ["masked scores become 0.0, not minus infinity or the lowest number"])
         #expect(try reason(attention().replacing("axis = -1", with: "axis = 2")) == ["the softmax does not run over the keys"])
+        // A mask for more sequences than the scores have.
+        let wider = attention(
+            inputs: "input %mask : f32[c, 1, 1, s]", scores: "%z = add(%f, %mask) : f32[c, 2, s, s]",
+            weights: "%w = softmax(%z) {kind = softmax, axis = -1} : f32[c, 2, s, s]"
+        ).replacing("f32[b,", with: "f32[1,").replacing("transposeB = false} : f32[1, 2, s, 4]", with: "transposeB = false} : f32[c, 2, s, 4]")
+        #expect(try reason(wider) == ["the mask is f32[c, 1, 1, s], which does not fit the scores [1, 2, s, s]"])
         let wrongWeights = attention(weights: "%w = log_softmax(%z) {kind = softmax, axis = -1} : f32[b, 2, s, s]")
         #expect(try fused(wrongWeights).1.count(of: "attention") == 0)
         #expect(try fused(wrongWeights).0.hasPrefix("%y = matmul"))

@@ -44,7 +44,7 @@ struct RandomGraph {
             let a = random.element(of: pool)
             let b = random.element(of: pool)
             let node = name()
-            switch random.int(0..<12) {
+            switch random.int(0..<17) {
             case 0: pool.append(try builder.apply(Binary(random.element(of: [.add, .sub, .mul, .max])), a, b, name: node, output: name()))
             case 1: pool.append(try builder.apply(Unary(random.element(of: [.gelu, .tanh, .neg, .relu])), a, name: node))
             case 2:
@@ -72,6 +72,18 @@ struct RandomGraph {
                 let starts = try builder.integers([0])
                 let ends = try builder.integers([.max])
                 pool.append(try builder.apply(Slice(axes: [1]), a, starts, ends, random.bool() ? builder.integers([1]) : nil, name: node))
+            case 11: pool.append(try spelledGelu(a))
+            case 12: pool.append(try builder.apply(Binary(.mul), a, try builder.apply(Unary(.sigmoid), a)))
+            case 13: pool.append(try spelledNorm(a, takesMeanOff: random.bool(), sharesSum: random.bool()))
+            case 14:
+                let weight = try builder.apply(
+                    Dequantize(axis: random.int(0..<2)), builder.constant(Tensor(integers: (0..<64).map { _ in Int64(random.int(-128..<128)) }, dtype: .i8, shape: [8, 8])),
+                    builder.constant(Tensor(floats: (0..<8).map { _ in random.float() * 0.02 }, shape: [8])))
+                pool.append(try builder.apply(MatMul(transposeB: random.bool()), a, weight, name: node))
+            case 15:
+                let heads = try builder.apply(Transpose(permutation: [0, 2, 1]), b)
+                let scores = try builder.apply(MatMul(), a, heads)
+                pool.append(try builder.apply(MatMul(), try builder.apply(Softmax(axis: -1), scores), b, name: node))
             default:
                 let mean = try builder.apply(Reduce(.mean, axes: [-1], keepDims: true), a)
                 pool.append(try builder.apply(Binary(.sub), a, mean, name: node))
@@ -81,5 +93,22 @@ struct RandomGraph {
         builder.output("ids", ids)
         builder.output("table", table)
         return builder.graph
+    }
+
+    private mutating func spelledGelu(_ x: ValueID) throws -> ValueID {
+        let error = try builder.apply(Unary(.erf), builder.apply(Binary(.div), x, builder.scalar(2.0.squareRoot(), .f32)))
+        let sum = try builder.apply(Binary(.add), error, builder.scalar(1, .f32))
+        if random.bool() { pool.append(error) }
+        return try builder.apply(Binary(.mul), builder.apply(Binary(.mul), x, sum), builder.scalar(0.5, .f32))
+    }
+
+    /// layer_norm or rms_norm in arithmetic; `sharesSum`: an inner value serves others too.
+    private mutating func spelledNorm(_ x: ValueID, takesMeanOff: Bool, sharesSum: Bool) throws -> ValueID {
+        func mean(_ value: ValueID) throws -> ValueID { try builder.apply(Reduce(.mean, axes: [-1], keepDims: true), value) }
+        let centred = takesMeanOff ? try builder.apply(Binary(.sub), x, mean(x)) : x
+        let square = try builder.apply(Binary(.mul), centred, centred)
+        let sum = try builder.apply(Binary(.add), mean(square), builder.scalar(1e-5, .f32))
+        if sharesSum { pool.append(square) }
+        return try builder.apply(Binary(.div), centred, builder.apply(Unary(.sqrt), sum))
     }
 }
