@@ -20,7 +20,12 @@ public struct TemplateError: Error, Sendable, Hashable, CustomStringConvertible 
         self.reason = reason
     }
 
+    /// One line: names and texts of a template may hold control characters, which are written as escapes.
     public var description: String {
-        kind == .raised ? "the chat template refuses the messages: \(reason)" : "chat template, line \(line): \(reason)"
+        let text = kind == .raised ? "the chat template refuses the messages: \(reason)" : "chat template, line \(line): \(reason)"
+        return text.unicodeScalars.map { scalar in
+            scalar.properties.generalCategory == .control || scalar == "\u{2028}" || scalar == "\u{2029}"
+                ? scalar.escaped(asASCII: true) : String(scalar)
+        }.joined()
     }
 }

@@ -144,6 +144,13 @@ import Testing
         #expect(Self.error("{{ a }}", .object([JSONMember(key: "a", value: value)]))?.kind == .limit)
     }
 
+    /// Names and texts come from the template.
+    @Test(arguments: ["{{ 'a'['up\r\n']() }}", "{{ raise_exception('one\u{2028}two\u{85}') }}", "{% no\u{1}such %}", "{{ 'a' | no\nsuch }}"])
+    func errorsAreOneLine(source: String) throws {
+        let error = try #require(Self.error(source))
+        #expect(error.description.unicodeScalars.allSatisfy { !CharacterSet.controlCharacters.union(.newlines).contains($0) })
+    }
+
     @Test func damagedTemplates() throws {
         let files = try FileManager.default.contentsOfDirectory(at: GoldenTests.folder.appendingPathComponent("families"), includingPropertiesForKeys: nil)
         let samples = try files.sorted { $0.path < $1.path }.map { Array(try Data(contentsOf: $0)) }
