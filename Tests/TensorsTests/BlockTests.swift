@@ -144,6 +144,7 @@ import Testing
         for scale in [Float(0.1), .infinity, .nan, 1e-9, 70_000] {
             #expect(refusal(64, group: 32, scale: scale) == "its scales have more digits than the 16-bit floats of blocks")
         }
+        #expect(refusal(64, group: .max, scales: 1)?.contains("are no matrix") == true)
         #expect(refusal(64, group: 0)?.contains("are no matrix") == true && refusal(64, group: 32, scales: 3)?.contains("are no matrix") == true)
     }
 }

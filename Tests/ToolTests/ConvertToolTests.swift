@@ -36,6 +36,16 @@ import Testing
         }
     }
 
+    /// Half precision rounds after every operator, blocks round activations to 16 bits: neither is a fault of the optimizer.
+    @Test(.needsFixture("corpus")) func checkKnowsTheRoundingsOfTypes() throws {
+        let half = Fixtures.unpacked("corpus").appendingPathComponent("bert-sequence-classification/onnx/fp16.onnx").path
+        let blocks = Fixtures.folder.appendingPathComponent("contrib-quantized/weights-int8-f32-scales.onnx").path
+        for model in [half, blocks] {
+            let result = try mlconv.run(model, "--task", "none", "--check", "-q")
+            #expect(result.status == 0 && result.output.contains("largest difference"), "\(result.errorOutput)")
+        }
+    }
+
     @Test func convertingTwiceGivesTheSameBytes() throws {
         try Fixtures.withTemporaryFolder { folder in
             let files = ["a.graph", "b.graph"].map { folder.appendingPathComponent($0) }

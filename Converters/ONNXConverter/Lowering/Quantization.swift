@@ -63,8 +63,8 @@ private func blocks(_ n: inout NodeLowering, _ x: ValueID, _ scale: ValueID, axi
     let zero = n.optionalInput(2)
     guard var q = n.builder.fact(x).constant, var scales = n.builder.fact(scale).constant, q.rank == 2, scales.rank == 2 else { return nil }
     var zeros = zero.flatMap { n.builder.fact($0).constant }
-    guard (zero == nil) == (zeros == nil), zeros.map({ $0.shape == scales.shape }) ?? true, q.shape[1 - axis] == scales.shape[1 - axis],
-        scales.shape[axis] == (q.shape[axis] + block - 1) / block, q.dtype != .i32
+    guard (zero == nil) == (zeros == nil), zeros.map({ $0.shape == scales.shape && $0.dtype == q.dtype }) ?? true,
+        q.shape[1 - axis] == scales.shape[1 - axis], block <= 1 << 40, scales.shape[axis] == (q.shape[axis] + block - 1) / block, q.dtype != .i32
     else { return nil }
     let transpose = Transpose(permutation: [1, 0])
     if axis == 0 {

@@ -6,7 +6,7 @@ extension Tensor {
     ///   - scales: One for each `group` levels of a row, row by row; the last group of a row may be shorter.
     /// - Throws: `TensorError` that says which part of it no block holds.
     public init(levels: [Int16], scales: [Float], group: Int, shape: [Int]) throws {
-        guard shape.count == 2, levels.count == shape[0] * shape[1], group > 0, scales.count == shape[0] * ((shape[1] + group - 1) / group) else {
+        guard shape.count == 2, shape.allSatisfy({ $0 >= 0 && $0 <= levels.count }), levels.count == shape[0] * shape[1], group > 0, group <= 1 << 40, scales.count == shape[0] * ((shape[1] + group - 1) / group) else {
             throw TensorError("\(levels.count) levels and \(scales.count) scales for groups of \(group) are no matrix of shape \(shape)")
         }
         let (width, perRow) = (shape[1], (shape[1] + group - 1) / group)
