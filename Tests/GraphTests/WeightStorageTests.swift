@@ -114,7 +114,8 @@ import Testing
     @Test func sixteenBitWeightsNeedNoCast() throws {
         var graph = try Self.graph(.bf16)
         let report = try PassPipeline.default.run(&graph)
-        #expect(report.count(of: "linear_cast") == 3)
+        // Of the three weights one has no cast to begin with.
+        #expect(report.count(of: "linear_cast") == 2)
         #expect(graph.usedConstants.compactMap { graph.constant($0) }.filter { $0.count >= 1024 }.allSatisfy { $0.dtype == .bf16 })
         // Only the looked-up rows are widened.
         #expect(graph.nodes.filter { $0.op is Cast }.count == 1)

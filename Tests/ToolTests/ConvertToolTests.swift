@@ -57,6 +57,25 @@ import Testing
         }
     }
 
+    /// A file of ours is a source too: nothing is left to fuse, and the weights come out of their panels and go into them again.
+    @Test func convertingAGraphAgainChangesNothing() throws {
+        try Fixtures.withTemporaryFolder { folder in
+            let (first, second) = (folder.appendingPathComponent("a.graph").path, folder.appendingPathComponent("b.graph").path)
+            let text = "The bank raised its rates."
+            func answer(_ graph: String) throws -> String { try mlrun.run("classify", "-m", graph, "--json", text).output }
+            try #require(try mlconv.run(topics.path, "-o", first, "-q").status == 0)
+            let again = try mlconv.run(first, "-o", second, "--check", "-q")
+            #expect(again.status == 0, "\(again.errorOutput)")
+            let diff = try mlconv.run("diff", first, second)
+            #expect(diff.status == 0 && diff.output.isEmpty, "\(diff.output)")
+            #expect(try answer(first).contains("label") && answer(first) == answer(second))
+            // Integer layers come out of their panels as well.
+            try #require(try mlconv.run(first, "-o", second, "-q", "--quantize", "int8").status == 0)
+            #expect(try mlconv.run(second, "--check", "-q").status == 0)
+            #expect(try mlconv.run(first, "-o", first).status == 2)
+        }
+    }
+
     @Test func optimisedAndUnoptimisedAgree() throws {
         let result = try mlconv.run("\(topics.path)", "--check")
         #expect(result.status == 0, "\(result.errorOutput)")

@@ -16,11 +16,14 @@ struct HalfPrecisionWidening: Pass {
         guard graph.nodes.contains(where: { node in
             // Casts from a stored weight are what this pass makes; a graph of nothing else is done.
             node.outputs.contains { isHalf(graph.type($0).dtype) }
-                || !(node.op is Cast) && node.inputs.contains { $0.map { isHalf(graph.type($0).dtype) } ?? false }
+                || !(node.op is Cast) && node.inputs.indices.contains { place in
+                    node.inputs[place].map { isHalf(graph.type($0).dtype) && !takesStored(node, place, graph) } ?? false
+                }
         }) else { return 0 }
         var result = Graph(name: graph.name)
         var facts = FactTable()
         var renamed: [ValueID: ValueID] = [:]
+        var stored: [ValueID: ValueID] = [:]
         for id in graph.inputs {
             let value = graph[id]
             let input = result.addInput(value.name, value.type, default: value.inputDefault)
@@ -28,20 +31,27 @@ struct HalfPrecisionWidening: Pass {
         }
         for id in graph.usedConstants {
             guard let tensor = graph.constant(id) else { continue }
+            let name = graph[id].name
             if !isHalf(tensor.dtype) {
-                renamed[id] = result.addConstant(graph[id].name, tensor)
-            } else if tensor.count <= Self.maximumConvertedCount {
-                renamed[id] = result.addConstant(graph[id].name, try tensor.converted(to: .f32))
+                renamed[id] = result.addConstant(name, tensor)
+                continue
+            }
+            let isSmall = tensor.count <= Self.maximumConvertedCount
+            if !isSmall || graph.nodes.contains(where: { node in node.inputs.indices.contains { node.inputs[$0] == id && takesStored(node, $0, graph) } }) {
+                stored[id] = result.addConstant(name, tensor)
+            }
+            if !isSmall, let constant = stored[id] {
+                renamed[id] = try facts.add(Cast(to: .f32), [constant], name: name, to: &result)[0]
             } else {
-                let stored = result.addConstant(graph[id].name, tensor)
-                renamed[id] = try facts.add(Cast(to: .f32), [stored], name: graph[id].name, to: &result)[0]
+                renamed[id] = result.addConstant(name, try tensor.converted(to: .f32))
             }
         }
         for node in graph.nodes {
             var op = node.op
             if let cast = op as? Cast, isHalf(cast.to) { op = Cast(to: .f32) }
-            let inputs = try node.inputs.map { input in
+            let inputs = try node.inputs.enumerated().map { place, input in
                 try input.map { id in
+                    if takesStored(node, place, graph), let constant = stored[id] { return constant }
                     guard let new = renamed[id] else { throw OperatorError(.invalidAttribute, "%\(graph[id].name) is used before its definition") }
                     return new
                 }
@@ -57,5 +67,11 @@ struct HalfPrecisionWidening: Pass {
         }
         graph = result
         return 1
+    }
+
+    /// Operands that operators over f32 read in 16 bits: a graph that was optimised before has them.
+    private func takesStored(_ node: Node, _ place: Int, _ graph: Graph) -> Bool {
+        guard let id = node.inputs[place], graph.constant(id) != nil, let output = node.outputs.first, graph.type(output).dtype == .f32 else { return false }
+        return node.op is Linear && place == 1 || node.op is Embedding && place < 2 * Embedding.tableCount && place % 2 == 0
     }
 }
