@@ -29,6 +29,7 @@ struct MatrixProduct: Sendable {
 
     /// Up to so many rows are one piece: B, which is the larger matrix then, passes once.
     private static let rowBlock = 192
+    /// As many panels as a lone row takes at once.
     private static let columnBlock = 128
 
     /// With so few rows the time is that of reading B once: nothing is packed or copied.
@@ -45,15 +46,13 @@ struct MatrixProduct: Sendable {
     ) {
         let panels = isPanels ? b : packed.flatMap { UnsafePointer($0.bytes.baseAddress?.assumingMemoryBound(to: Float.self)) }
         if panels == nil, m <= Self.fewRows { return read(a, b, c, bias: bias, residual: residual, threads: threads) }
-        // With few rows the time is that of reading B: smaller pieces keep all threads at it to the end.
         let rowTiles = (m + Self.rowBlock - 1) / Self.rowBlock
-        let columnBlock = m <= Self.fewRows ? Self.columnBlock / 2 : Self.columnBlock
-        let columnTiles = (n + columnBlock - 1) / columnBlock
+        let columnTiles = (n + Self.columnBlock - 1) / Self.columnBlock
         // Pieces that share columns of B follow each other, so that those stay in the cache.
         WorkerPool.parallelFor(threads: threads, count: rowTiles * columnTiles) { piece, _ in
-            let (row, column) = (piece % rowTiles * Self.rowBlock, piece / rowTiles * columnBlock)
+            let (row, column) = (piece % rowTiles * Self.rowBlock, piece / rowTiles * Self.columnBlock)
             let rows = row..<min(row + Self.rowBlock, m)
-            let columns = column..<min(column + columnBlock, n)
+            let columns = column..<min(column + Self.columnBlock, n)
             if let panels {
                 var epilogue = ck_epilogue(bias: bias, activation: activation, residual: residual, residual_ld: n, accumulate: false)
                 ck_gemm_packed(
