@@ -110,7 +110,7 @@ static void column_product(size_t n_begin, size_t n_end, size_t n, size_t k, con
     finish_rows(m, n_begin, n_end, c, ldc, epilogue);
 }
 
-/// k in one block of a widened matrix, not above what gemm_packed sums in one go.
+/// k in one block of a widened matrix, whole blocks of weights, not above what gemm_packed sums in one go.
 #define CK_WEIGHT_K_BLOCK 256
 
 /// One panel of ck_pack_b from rows of W, `kc` of their elements.
@@ -125,11 +125,11 @@ static void float_gemm(ck_weight type, size_t n_begin, size_t n_end, size_t k, c
     const ck_epilogue none = {NULL, ck_identity, NULL, 0, false};
     const ck_epilogue whole = epilogue ? *epilogue : none;
     if (n_begin >= n_end) return;
-    const size_t columns = n_end - n_begin, size = type == ck_weight_f32 ? 4 : 2, row_bytes = k * size;
+    const size_t columns = n_end - n_begin, elements = ck_weight_block_elements(type), bytes = ck_weight_block_bytes(type), row_bytes = k / elements * bytes;
     size_t k0 = 0;
     do {
         const size_t kc = k - k0 < CK_WEIGHT_K_BLOCK ? k - k0 : CK_WEIGHT_K_BLOCK;
-        const uint8_t *first = (const uint8_t *)w + n_begin * row_bytes + k0 * size;
+        const uint8_t *first = (const uint8_t *)w + n_begin * row_bytes + k0 / elements * bytes;
         for (size_t j = 0; j < columns; j += ck_gemm_panel) {
             const size_t count = columns - j < ck_gemm_panel ? columns - j : ck_gemm_panel;
             widen_panel(type, kc, count, first + j * row_bytes, row_bytes, scratch + j * kc);

@@ -79,7 +79,7 @@ void ck_column_product(size_t n_begin, size_t n_end, size_t n, size_t k, const f
 /// Floats of scratch for it: 256 rows of that many columns.
 #define ck_float_gemm_scratch 16384
 
-/// As ck_float_product, for many rows of x: W is widened to float32 a part at a time, and multiplied as ck_gemm_packed does, with its error. At most
+/// As ck_float_product, for many rows of x and any type, k a multiple of its block: W is widened to float32 a part at a time, and multiplied as ck_gemm_packed does, with its error. At most
 /// ck_float_gemm_columns columns.
 void ck_float_gemm(ck_weight type, size_t n_begin, size_t n_end, size_t k, const void *w, size_t m, const float *x, size_t lda,
                    float *c, size_t ldc, const ck_epilogue *epilogue, float *scratch);

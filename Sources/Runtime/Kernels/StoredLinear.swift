@@ -13,7 +13,8 @@ struct StoredLinearKernel: Kernel {
     private let stored: DType
     private let activation: ck_unary
     private let rowBytes: Int
-    /// Of a weight in 16-bit floats: parts of it are widened and multiplied as f32.
+    /// Parts of the weight are widened and multiplied as f32: 16-bit floats, and whole numbers with a scale for each output, whose products with floats are
+    /// meant to be those of floats.
     private let isWidened: Bool
     /// The scales of products with blocks of whole numbers stand before the epilogue, which the products then leave to us.
     private let hasScale: Bool
@@ -35,7 +36,7 @@ struct StoredLinearKernel: Kernel {
         guard request.outputs[0].count == m * n, ck_activations_size(k) > 0 || k == 0 else { return nil }
         hasScale = request.operand(4) != nil
         guard !hasScale || stored.isBlock else { return nil }
-        isWidened = !weight.dtype.isBlock && m >= Self.widenedRows
+        isWidened = hasScale || !weight.dtype.isBlock && m >= Self.widenedRows
         rowBytes = k / weight.dtype.blockElements * weight.dtype.blockBytes
     }
 
@@ -50,8 +51,8 @@ struct StoredLinearKernel: Kernel {
     private var activationBytes: Int { ck_activations_size(k) }
 
     func scratchBytes(threads: Int) -> Int {
-        if stored.isBlock { return m * activationBytes }
-        return isWidened ? threads * Int(ck_float_gemm_scratch) * MemoryLayout<Float>.size : 0
+        if isWidened { return threads * Int(ck_float_gemm_scratch) * MemoryLayout<Float>.size }
+        return stored.isBlock ? m * activationBytes : 0
     }
 
     func run(_ memory: KernelMemory) throws {
@@ -59,7 +60,7 @@ struct StoredLinearKernel: Kernel {
         let weight = UnsafeRawPointer(try memory.input(1, as: UInt8.self))
         let output = memory.output(as: Float.self)
         let epilogue = ck_epilogue(bias: memory.optional(2), activation: activation, residual: memory.optional(3), residual_ld: n, accumulate: false)
-        if stored.isBlock {
+        if stored.isBlock && !isWidened {
             // A few rows are less work than handing them out.
             let block = 16
             WorkerPool.parallelFor(threads: memory.threads, count: (m + block - 1) / block) { piece, _ in
@@ -72,17 +73,17 @@ struct StoredLinearKernel: Kernel {
         let pieceRows = pieceRows(threads: memory.threads)
         WorkerPool.parallelFor(threads: memory.threads, count: (n + pieceRows - 1) / pieceRows) { piece, worker in
             let (first, end) = (piece * pieceRows, min(piece * pieceRows + pieceRows, n))
+            let floats = memory.scratch.assumingMemoryBound(to: Float.self) + (isWidened ? worker * Int(ck_float_gemm_scratch) : 0)
             if let scale {
-                ck_block_product(type, first, end, k, weight, m, memory.scratch, output, n, nil)
+                ck_float_gemm(type, first, end, k, weight, m, x, k, output, n, nil, floats)
                 finish(output, first..<end, scale: scale, epilogue)
                 return
             }
             withUnsafePointer(to: epilogue) { epilogue in
-                if stored.isBlock {
+                if isWidened {
+                    ck_float_gemm(type, first, end, k, weight, m, x, k, output, n, epilogue, floats)
+                } else if stored.isBlock {
                     ck_block_product(type, first, end, k, weight, m, memory.scratch, output, n, epilogue)
-                } else if isWidened {
-                    let scratch = memory.scratch.assumingMemoryBound(to: Float.self) + worker * Int(ck_float_gemm_scratch)
-                    ck_float_gemm(type, first, end, k, weight, m, x, k, output, n, epilogue, scratch)
                 } else {
                     ck_float_product(type, first, end, k, weight, m, x, k, output, n, epilogue)
                 }
